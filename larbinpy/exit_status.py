@@ -11,6 +11,7 @@ class Ending(Enum):
     LIMIT_TIME = ("limitTime", 0)
     DISK = ("disk", 3)
     NOTHING = ("no page could be fetched", 4)
+    LOGIN = ("a login failed, and its site gave no page", 6)
     STOPPED = ("stopped", 11)
     FORCED = ("stopped at once", 13)
 
@@ -24,6 +25,8 @@ BROKEN_LINKS = 1
 #: Exit status of a command that asks the content database and finds nothing, as grep's.
 NOTHING_FOUND = 1
 USAGE = 2
+#: Exit status of a crawl if a login failed and its site gave no page; of `login` if it failed.
+LOGIN_FAILED = 6
 #: Exit status of a mirror that lacks a start page, or all files that its pages need from some
 #: host; it takes the place of 0 only.
 INCOMPLETE = 8
@@ -32,10 +35,12 @@ INCOMPLETE = 8
 MEANINGS = {
     0: "finished, or a limit was reached",
     BROKEN_LINKS: "crawl --nodes: all nodes died again and again; crawl --check-links: broken"
-    " links; console: a command of a script failed; search, show, changes: nothing found",
+    " links; console: a command of a script failed; search, show, changes: nothing found;"
+    " explain --join: no node could tell",
     USAGE: "usage or configuration error",
     Ending.DISK.code: "disk error; the content database, or a file to index, cannot be read",
     Ending.NOTHING.code: "no page could be fetched",
+    LOGIN_FAILED: "a login of loginFile failed, and its site gave no page; login: not logged in",
     INCOMPLETE: "mirror: a start page is missing, or all files that pages need from some host to be"
     " displayed",
     Ending.STOPPED.code: "stopped by a signal or by stop on the console; everything is saved",

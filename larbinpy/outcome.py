@@ -89,6 +89,7 @@ class Outcome(Enum):
     )
     CHECKED = "checked", "it exists, and its content was not asked for", Trait.ORDINARY
     SITE_LIMIT = "siteLimit", "its site has reached a limit", Trait.ORDINARY | Trait.SPARED
+    LOGIN_FAILED = "loginFailed", "its site did not accept the login", Trait.MISSED
     TRAP = "trap", "it looks like a spider trap"
     REJECTED = "rejected", "a rule rejects it", Trait.ORDINARY | Trait.SPARED
 

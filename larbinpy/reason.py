@@ -49,6 +49,7 @@ _LEFT_OUT = {
     "stay": "they are outside of what stay keeps to",
     "noExternalLinks": "they lead to other hosts, and noExternalLinks is on",
     "depthInSite": "they are further than depthInSite from the seeds",
+    "loginFile": "they end the session of a login, or are login pages",
     "hops": "more than ten redirects or requisites in a row led to them",
     "elsewhere": "they are on pages of other hosts, which were fetched for one page alone",
     "repeats": "parts of their paths repeat, or there are too many (traps)",
@@ -82,6 +83,11 @@ def status_in_words(status: int) -> str:
         return f"{status} {HTTPStatus(status).phrase}"
     except ValueError:
         return f"status {status}"
+
+
+def failure(status: int, detail: str) -> str:
+    """The detail of a failed request; the HTTP status if that is the failure."""
+    return status_in_words(status) if status else detail
 
 
 def _with_login(status: int, detail: str | None) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 from urllib.parse import unquote
 
 import ada_url
@@ -365,6 +365,18 @@ def host_of(url: str) -> str:
     return authority.partition(":")[0] if authority[0] != "[" else authority.rpartition(":")[0]
 
 
+class LoginRequest(Protocol):
+    """The part of a login's request (`larbinpy.login.exchange.Ask`) that its URL does not have."""
+
+    @property
+    def body(self) -> bytes | None:
+        """The body of a POST; None for a GET."""
+
+    @property
+    def headers(self) -> tuple[str, ...]:
+        """Further header lines, "Name: value"."""
+
+
 @dataclass(slots=True)
 class Url:
     """A URL on its way through the crawl.
@@ -389,12 +401,20 @@ class Url:
     redirect: bool = False
     #: A sitemap that robots.txt or an index of sitemaps names.
     sitemap: bool = False
-    #: Site key whose robots.txt this is, else None.
-    robots_for: str | None = None
+    #: A preliminary request: the key of the site that needs it before its URLs may be fetched, by
+    #: robots.txt or by a login. None for a URL of the crawl.
+    owner: str | None = None
+    #: The request of a login; None for others.
+    ask: LoginRequest | None = field(default=None, repr=False)
     #: Position in the store; 0 before it left the store.
     place: int = field(default=0, compare=False)
     #: Place in the journal of a fleet; 0 alone.
     origin: int = field(default=0, compare=False)
+
+    @property
+    def robots_for(self) -> str | None:
+        """Site key whose robots.txt this is, else None."""
+        return self.owner if self.ask is None else None
 
     @property
     def site(self) -> str:

@@ -3,28 +3,57 @@
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from itertools import pairwise
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
 
 import click
 from experiments import nginx
+from experiments.fleetlog import Fault, Politeness, Repeats, Request
+from experiments.fleetredis import (
+    FAILOVER,
+    KILL,
+    KINDS,
+    MOVE,
+    NOTICED,
+    FaultyCluster,
+    FaultyRedis,
+    FaultyServer,
+    Outage,
+)
 from experiments.runs import PYTHON, say
+
+from larbinpy.exit_status import USAGE, Ending
+from tests.support.redisserver import free_port
 
 _BRANCHES = 3
 _CROSS_LINKS = 4
-#: Seconds that the log of nginx may be wrong: it has milliseconds, for both ends of a gap.
-_BLUR = 0.002
-_LONGEST = 1500.0
+_LONGEST = 3600.0
+#: The fewest nodes that are wanted at a time.
+_FEWEST = 2
+#: Seconds that a stop of a node lasts, in turn.
+_STOPS = (3, 8, 20)
+#: Seconds for which nginx, on a busy machine, answers requests of a node that was killed.
+_ANSWERED = 3.0
+#: Seconds after a wake of a node after which it has noticed that it was stopped.
+_WAKING = 1.0
+#: Exit status of a node that is asked to leave, also while it starts: before it catches signals,
+#: and before it has joined.
+_LEFT = (Ending.STOPPED.code, -signal.SIGTERM, 130)
+#: Seconds between two rounds. A node that has nothing left saves its state more often than that.
+_ROUND = 0.9
+#: A line of a node whose session has ended; seconds after a fault in which that is due to it, and
+#: seconds before it for which Redis may not have answered, if there was no fault.
+_REJOINS = b": this node joins again"
+_DUE, _SILENCE = 15.0, 20.0
+#: Seconds that a node needs to reach Redis after its start.
+_STARTING = 10.0
 
 
 class Web:
@@ -38,7 +67,10 @@ class Web:
 
     def url(self, number: int) -> str:
         address = self.addresses[number * 31 % len(self.addresses)]
-        return f"http://{address}:{self.port}/p{number % 100}/{number}.html"
+        return f"http://{address}:{self.port}{self.path(number)}"
+
+    def path(self, number: int) -> str:
+        return f"/p{number % 100}/{number}.html"
 
     def write(self) -> None:
         random = Random(1)
@@ -54,14 +86,15 @@ class Web:
 
     @contextmanager
     def served(self, folder: Path) -> Iterator[Path]:
-        """Serve it; the value is the log of nginx: start, end, address and path of each request."""
+        """Serve it; the value is the log of nginx, with lines as `Request.of` reads them."""
         log = folder / "access.log"
         text = f"""
             worker_processes 1; daemon off; pid {folder}/pid; error_log stderr crit;
             events {{ worker_connections 4000; }}
             http {{
                 {nginx.temporary_paths(folder)}
-                log_format all '$msec $request_time $server_addr $request_uri';
+                log_format all
+                    '$msec $request_time $status $remote_addr $server_addr $request_uri';
                 access_log {log} all;
                 server {{ listen 0.0.0.0:{self.port}; root {self._folder};
                     keepalive_requests 1000000; types {{ text/html html; }} }}
@@ -70,77 +103,94 @@ class Web:
             yield log
 
 
-class Request(NamedTuple):
-    start: float
-    end: float
-    path: str
-
-
-class Politeness(NamedTuple):
-    """Gaps between two requests to one address: their number, the least, and those too short."""
-
-    gaps: int
-    least: float
-    faults: list[tuple[str, Request, Request]]
-
-    @classmethod
-    def of(cls, log: Path, wait: float) -> "Politeness":
-        by_address = defaultdict(list)
-        for line in log.read_text().splitlines():
-            end, took, address, path = line.split(" ", 3)
-            by_address[address].append(Request(float(end) - float(took), float(end), path))
-        gaps, faults = [], []
-        for address, requests in by_address.items():
-            for first, second in pairwise(sorted(requests)):
-                gap = second.start - first.end
-                gaps.append(gap)
-                if gap < wait - _BLUR:
-                    faults.append((address, first, second))
-        return cls(len(gaps), min(gaps, default=0.0), faults)
-
-
 class Nodes:
-    """The nodes of a fleet as processes."""
+    """The nodes of a fleet as processes. Each has an address of its own for its requests."""
 
-    def __init__(self, folder: Path, lines: str, seed: str, names: list[str]) -> None:
+    def __init__(self, folder: Path, lines: str, seed: str, most: int) -> None:
         self._folder = folder
         self._lines = lines
         self._seed = seed
-        self.names = names
+        self.addresses = {f"n{k}": f"127.0.8.{k + 1}" for k in range(most)}
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
-        self.codes: dict[str, int] = {}
+        #: When each node was started last.
+        self.started: dict[str, float] = {}
+        #: The nodes that were asked to leave.
+        self.leaving: set[str] = set()
+        #: By node: when its state was saved, which begins a round.
+        self.rounds: defaultdict[str, list[float]] = defaultdict(list)
+        # By node: how many sessions have ended, by its output.
+        self._sessions: Counter[str] = Counter()
 
     def start(self, name: str) -> None:
         conf = self._folder / f"{name}.conf"
-        conf.write_text(f"{self._lines} node {name}\n")
+        conf.write_text(f"{self._lines} node {name} sourceAddress {self.addresses[name]}\n")
         command = [PYTHON, "-m", "larbinpy", "crawl", "-c", str(conf), self._seed]
         with (self._folder / f"{name}.out").open("ab") as out:
             self._processes[name] = subprocess.Popen(command, stdout=out, stderr=out)
+        self.started[name] = time.time()
 
-    def look(self) -> list[str]:
-        """The nodes that run; those that ended have `codes`."""
+    def ended(self) -> dict[str, int]:
+        """The exit status of each node that has ended since the last call."""
+        codes = {}
         for name, process in list(self._processes.items()):
             if process.poll() is not None:
-                self.codes[name] = process.returncode
+                codes[name] = process.returncode
                 del self._processes[name]
+                self.leaving.discard(name)
+        return codes
+
+    @property
+    def running(self) -> list[str]:
         return list(self._processes)
+
+    @property
+    def away(self) -> list[str]:
+        return [name for name in self.addresses if name not in self._processes]
+
+    @property
+    def at_work(self) -> list[str]:
+        """The nodes that have had a round since their start."""
+        return [name for name in self._processes if self.started[name] < self.last_round(name)]
+
+    def last_round(self, name: str) -> float:
+        return self.rounds[name][-1] if self.rounds[name] else 0.0
+
+    def note_rounds(self) -> None:
+        for name in self._processes:
+            state = self._folder / "state" / name / "state.json"
+            saved = state.stat().st_mtime if state.exists() else 0.0
+            if saved > max(self.started[name], self.last_round(name) + _ROUND):
+                self.rounds[name].append(saved)
+
+    def rejoined(self) -> list[str]:
+        """The nodes whose sessions have ended since the last call."""
+        before, self._sessions = self._sessions, Counter()
+        for name in self.addresses:
+            out = self._folder / f"{name}.out"
+            self._sessions[name] = out.read_bytes().count(_REJOINS) if out.exists() else 0
+        return list(self._sessions - before)
 
     def signal(self, name: str, number: int) -> None:
         self._processes[name].send_signal(number)
+
+    def leave(self, name: str) -> None:
+        self.leaving.add(name)
+        self.signal(name, signal.SIGTERM)
 
     def kill(self, name: str) -> None:
         process = self._processes.pop(name)
         process.kill()
         process.wait()
+        self.leaving.discard(name)
 
     def close(self) -> None:
-        for name in list(self._processes):
+        for name in self.running:
             self.kill(name)
 
     def fetched(self) -> Counter[str]:
         """How often each page was fetched, by the logs of all nodes."""
         found: Counter[str] = Counter()
-        for name in self.names:
+        for name in self.addresses:
             log = self._folder / "state" / name / "crawl.jsonl"
             for line in log.read_text().splitlines() if log.exists() else ():
                 fate = json.loads(line)
@@ -154,40 +204,141 @@ class Nodes:
         return {line for text in texts for line in text.splitlines() if "Error" in line}
 
 
-class Redis:
-    """A redis-server that may be killed."""
+class Trial:
+    """A crawl with faults: nodes are killed and stopped, come and go, and so does Redis."""
 
-    def __init__(self, folder: Path, fsync: str) -> None:
-        self.port = _free_port()
-        self._command = ["redis-server", "--port", str(self.port), "--appendonly", "yes"]
-        self._command += ["--appendfsync", fsync, "--dir", str(folder), "--save", ""]
-        self._command += ["--bind", "127.0.0.1"]
-        self._log = folder / "redis.out"
-        self.start()
+    def __init__(
+        self,
+        nodes: Nodes,
+        redis: FaultyRedis,
+        kinds: Sequence[str],
+        every: float,
+        random: Random,
+    ) -> None:
+        self._nodes = nodes
+        self._redis = redis
+        #: The kinds of the faults that are left.
+        self.left = list(kinds)
+        self._every = every
+        self._random = random
+        self._next_at = time.time() + every
+        self._wanted = len(nodes.addresses)
+        # When stopped nodes go on.
+        self._stopped: dict[str, float] = {}
+        self._stops = 0
+        #: The faults so far.
+        self.faults: list[Fault] = []
+        self.outages: list[Outage] = []
+        # Nodes that ended in trouble: name, exit status, when it was started.
+        self._troubled: list[tuple[str, int, float]] = []
+        self.left_in_order = 0
 
-    def start(self) -> None:
-        with self._log.open("ab") as out:
-            self.process = subprocess.Popen(self._command, stdout=out, stderr=out)
+    def run(self) -> bool:
+        """Run the nodes to the end of the crawl; whether it came."""
+        for name in self._nodes.addresses:
+            self._nodes.start(name)
+        until = time.time() + _LONGEST
+        while time.time() < until:
+            self._nodes.note_rounds()
+            self._note_sessions(time.time())
+            for name, code in self._nodes.ended().items():
+                if code == Ending.FINISHED.code:
+                    return self._await_others(until)
+                self._note_end(name, code)
+            self._step(time.time())
+            time.sleep(0.05)
+        return False
 
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait()
+    def _await_others(self, until: float) -> bool:
+        """The crawl has finished, so all nodes end."""
+        for name in self._stopped:
+            self._nodes.signal(name, signal.SIGCONT)
+        while self._nodes.running and time.time() < until:
+            self._redis.step()
+            for name, code in self._nodes.ended().items():
+                if code != Ending.FINISHED.code:
+                    self._note_end(name, code)
+            time.sleep(0.05)
+        return not self._nodes.running
 
+    def _note_sessions(self, now: float) -> None:
+        """Sessions end without a fault of this trial where the disk of Redis hangs, for example."""
+        for name in self._nodes.rejoined():
+            if not any(name in fault.nodes and now < fault.end + _DUE for fault in self.faults):
+                self.faults.append(Fault("session ended", [name], now - _SILENCE, now))
 
-def _free_port() -> int:
-    with socket.socket() as chosen:
-        chosen.bind(("127.0.0.1", 0))
-        port: int = chosen.getsockname()[1]
-        return port
+    def _note_end(self, name: str, code: int) -> None:
+        if code in _LEFT:
+            self.left_in_order += 1
+        else:
+            self._troubled.append((name, code, self._nodes.started[name]))
+
+    @property
+    def failed(self) -> list[tuple[str, int]]:
+        """Names and exit status of nodes that ended for a reason of their own."""
+        return [
+            (name, code)
+            for name, code, started in self._troubled
+            if code != USAGE or not self._found_none(started)
+        ]
+
+    def _found_none(self, started: float) -> bool:
+        """Whether Redis was away at that time: a node that starts says so, and ends."""
+        return any(o.start - _STARTING < started < o.end for o in self.outages)
+
+    def _step(self, now: float) -> None:
+        for name in [name for name, until in self._stopped.items() if now >= until]:
+            del self._stopped[name]
+            self._nodes.signal(name, signal.SIGCONT)
+        if (outage := self._redis.step()) is not None:
+            self.outages.append(outage)
+            if outage.kind != MOVE:
+                everybody = list(self._nodes.addresses)
+                self.faults.append(Fault(outage.kind, everybody, outage.start, now + NOTICED))
+        if self.left and now >= self._next_at:
+            self._next_at = now + self._every * self._random.uniform(0.5, 1.5)
+            self._happen(self.left.pop(), now)
+            self._wanted = self._random.randint(_FEWEST, len(self._nodes.addresses))
+        self._come_and_go()
+
+    def _happen(self, kind: str, now: float) -> None:
+        free = [name for name in self._nodes.at_work if name not in self._stopped]
+        if kind in KINDS and self._redis.is_free:
+            self._redis.happen(kind)
+        elif kind in KINDS or not free:
+            self.left.insert(0, kind)
+        elif kind == "stop":
+            name = self._random.choice(free)
+            self._nodes.signal(name, signal.SIGSTOP)
+            self._stopped[name] = now + _STOPS[self._stops % len(_STOPS)]
+            self._stops += 1
+            self.faults.append(Fault(kind, [name], now, self._stopped[name] + _WAKING))
+        else:
+            name = self._random.choice(free)
+            self._nodes.kill(name)
+            self.faults.append(Fault(kind, [name], now, now + _ANSWERED))
+
+    def _come_and_go(self) -> None:
+        """Towards the wanted number of nodes, one in a second."""
+        if self._random.random() >= 0.05:
+            return
+        staying = [name for name in self._nodes.running if name not in self._nodes.leaving]
+        if len(staying) < self._wanted and self._nodes.away:
+            self._nodes.start(self._random.choice(self._nodes.away))
+        elif len(staying) > self._wanted:
+            self._nodes.leave(self._random.choice(staying))
 
 
 @click.command()
 @click.option("--pages", default=5000, show_default=True)
 @click.option("--addresses", default=64, show_default=True)
-@click.option("--nodes", default=3, show_default=True, help="Nodes at most.")
+@click.option("--nodes", default=5, show_default=True, help="Nodes at most; two at least.")
 @click.option("--kills", default=10, show_default=True, help="Nodes that are killed.")
-@click.option("--stops", default=0, show_default=True, help="Nodes stopped, for 3, 8 or 20 s.")
-@click.option("--redis-kills", default=0, show_default=True)
+@click.option("--stops", default=0, show_default=True, help="Nodes stopped: 3, 8, 20 s in turn.")
+@click.option("--cluster", is_flag=True, help="Redis is a Cluster: 3 masters, 3 replicas.")
+@click.option("--redis-kills", default=0, show_default=True, help="Kills of Redis, or of masters.")
+@click.option("--failovers", default=0, show_default=True, help="Of a Cluster, on request.")
+@click.option("--moves", default=0, show_default=True, help="Of 600 slots of a Cluster each.")
 @click.option("--wait", default=0.05, show_default=True, help="waitDuration (s).")
 @click.option("--wait-by", default="ip", show_default=True, help="waitBy: ip or site.")
 @click.option("--every", default=3.0, show_default=True, help="Seconds between two faults.")
@@ -200,7 +351,10 @@ def main(
     nodes: int,
     kills: int,
     stops: int,
+    cluster: bool,
     redis_kills: int,
+    failovers: int,
+    moves: int,
     wait: float,
     wait_by: str,
     every: float,
@@ -210,82 +364,65 @@ def main(
 ) -> None:
     """Crawl a web with a fleet whose nodes and Redis fail, and check what it did."""
     random = Random(seed)
-    faults = ["kill"] * kills + ["stop"] * stops + ["redis"] * redis_kills
-    random.shuffle(faults)
+    kinds = ["kill"] * kills + ["stop"] * stops + [KILL] * redis_kills
+    kinds += [FAILOVER] * failovers + [MOVE] * moves
+    random.shuffle(kinds)
     with ExitStack() as closing:
         folder = keep or Path(closing.enter_context(TemporaryDirectory(prefix="fleet-")))
-        web = Web(pages, addresses, _free_port(), folder / "web")
-        for name in ("web", "nginx", "redis"):
+        web = Web(pages, addresses, free_port(), folder / "web")
+        for name in ("web", "nginx"):
             (folder / name).mkdir(parents=True)
         # nginx reads it as another user.
         folder.chmod(0o755)
         web.write()
         log = closing.enter_context(web.served(folder / "nginx"))
-        redis = Redis(folder / "redis", fsync)
-        closing.callback(redis.kill)
+        redis = FaultyCluster(folder, random) if cluster else FaultyServer(folder, random, fsync)
+        closing.callback(redis.close)
         lines = (
-            f"join redis://127.0.0.1:{redis.port}/test waitDuration {wait} waitBy {wait_by} "
+            f"join redis://{redis.servers}/test waitDuration {wait} waitBy {wait_by} "
             f"allowPrivate outputMode none stateDir {folder / 'state'} outputDir {folder / 'save'} "
             "pagesConnexions 200 depthInSite 1000 retries 10 maxConnexionsBySite 1"
         )
-        fleet = Nodes(folder, lines, web.url(0), [f"n{k}" for k in range(nodes)])
+        fleet = Nodes(folder, lines, web.url(0), nodes)
         closing.callback(fleet.close)
-        began = time.monotonic()
-        last = _run(fleet, redis, faults, random, every, log)
-        took = time.monotonic() - began
-        sys.exit(_report(web, fleet, Politeness.of(log, wait), took, last, len(faults)))
+        trial = Trial(fleet, redis, kinds, every, random)
+        began = time.time()
+        over = trial.run()
+        say(f"{pages} pages in {time.time() - began:.1f} s")
+        is_good = _report(web, fleet, trial, log, wait)
+        sys.exit(not (over and is_good))
 
 
-def _run(
-    fleet: Nodes, redis: Redis, faults: list[str], random: Random, every: float, log: Path
-) -> float:
-    """Run the fleet to its end; return the seconds from the last request to it."""
-    for name in fleet.names:
-        fleet.start(name)
-    began = time.monotonic()
-    next_at, stopped = began + every, dict[str, float]()
-    while True:
-        running, now = fleet.look(), time.monotonic()
-        if not running or now > began + _LONGEST:
-            break
-        for name in [name for name, until in stopped.items() if now >= until]:
-            del stopped[name]
-            if name in running:
-                fleet.signal(name, signal.SIGCONT)
-        if faults and now >= next_at:
-            next_at = now + every * random.uniform(0.5, 1.5)
-            fault = faults.pop()
-            free = [name for name in running if name not in stopped]
-            if fault == "redis":
-                redis.kill()
-                time.sleep(random.uniform(0, 2))
-                redis.start()
-            elif free and fault == "stop":
-                name = random.choice(free)
-                fleet.signal(name, signal.SIGSTOP)
-                stopped[name] = now + random.choice((3, 8, 20))
-            elif free:
-                fleet.kill(random.choice(free))
-        lacking = [name for name in fleet.names if name not in running and name not in fleet.codes]
-        if lacking and random.random() < 0.05:
-            fleet.start(random.choice(lacking))
-        time.sleep(0.05)
-    return time.time() - os.stat(log).st_mtime
-
-
-def _report(
-    web: Web, fleet: Nodes, politeness: Politeness, took: float, last: float, faults: int
-) -> int:
-    found = fleet.fetched()
-    lost = [n for n in range(web.pages) if not found[web.url(n)]]
-    again = sum(count - 1 for count in found.values())
-    say(f"{web.pages} pages in {took:.1f} s, {faults} faults left; exit {fleet.codes}")
-    say(f"lost {len(lost)}: {lost[:5]}; fetched again {again}; end {last:.1f} s after the last")
+def _report(web: Web, nodes: Nodes, trial: Trial, log: Path, wait: float) -> bool:
+    ended = time.time()
+    happened = Counter(fault.kind for fault in trial.faults)
     say(
-        f"{politeness.gaps} gaps, least {politeness.least:.4f} s, too short {politeness.faults[:3]}"
+        f"{dict(happened)}, {len(trial.left)} faults left; {trial.left_in_order} left in order; "
+        f"failed {trial.failed}; said {sorted(nodes.said())[:5]}"
     )
-    say(f"{len(politeness.faults)} too short; errors said: {sorted(fleet.said())[:5]}")
-    return bool(lost or politeness.faults or any(fleet.codes.values()))
+    found = nodes.fetched()
+    lost = [n for n in range(web.pages) if not found[web.url(n)]]
+    say(f"lost {len(lost)}: {lost[:5]}; end {ended - os.stat(log).st_mtime:.1f} s after the last")
+    names = {address: name for name, address in nodes.addresses.items()}
+    requests = [Request.of(line, names) for line in log.read_text().splitlines()]
+    pages = [r for r in requests if r.status == 200 and r.path.endswith(".html")]
+    repeats = Repeats.of(pages, trial.faults, nodes.rounds)
+    say(
+        f"again {repeats.total}, {repeats.most} in two rounds before faults; "
+        f"without reason {len(repeats.without_reason)}: {repeats.without_reason[:3]}"
+    )
+    politeness = Politeness.of(requests, trial.faults, wait)
+    say(
+        f"{politeness.gaps} gaps, least {politeness.least:.4f} s; "
+        f"too short {len(politeness.too_short)}: {politeness.too_short[:3]}"
+    )
+    for outage in trial.outages:
+        say(
+            f"{outage.kind}: served after {outage.served - outage.start:.1f} s, "
+            f"no request for {outage.silence(sorted(requests)):.1f} s"
+        )
+    is_bad = lost or trial.left or trial.failed or repeats.without_reason or politeness.too_short
+    return not is_bad
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ ROWS = [
     "loop stats",
     "storage dns.wire dns.address dns.servers dns.lookup parse fetch.robots fetch.path_rules"
     " output.mirror.paths",
-    "frontier fleet content search",
+    "frontier fleet content search login",
     "database",
     "dns fetch fleet.redis output console demo",
     "observe",
@@ -34,7 +34,8 @@ LEVELS |= {"larbinpy": len(ROWS), "larbinpy.cli": len(ROWS) + 1, "larbinpy.__mai
 
 HOMES = {
     "pycurl": "fetch",
-    "turbohtml": "parse content",
+    "turbohtml": "parse content login.methods.html_form",
+    "oauthlib": "login.methods.oauth1 login.methods.oauth2",
     "lxml": "parse content",
     "dns": "dns demo",
     "hiredis": "fleet.redis",
@@ -49,7 +50,7 @@ HOMES = {
     "Stemmer": "search",
     "opencc": "search",
     "pypdfium2": "content.pdf",
-    "re2": "config.rule frontier.scope.url_patterns content.styles",
+    "re2": "config.rule frontier.scope.url_patterns content.styles login.marker",
     "publicsuffixlist": "config.registered_domain",
 }
 #: Other loops, threads and processes, and formats that run what they read.
@@ -175,7 +176,7 @@ def test_nobody_reaches_through_the_frontier() -> None:
 
 
 def assigned_to_sites(tree: ast.AST) -> list[str]:
-    """What `tree` assigns to a site, or changes in a list of a site."""
+    """The fields of a site that `tree` assigns, or changes as a list."""
     found = []
     for node in ast.walk(tree):
         changed: list[ast.expr] = []

@@ -13,7 +13,7 @@ from larbinpy.cli import main
 from larbinpy.config import SETTINGS, Config, load
 from larbinpy.database.opening import open_writer
 from larbinpy.exit_status import MEANINGS
-from larbinpy.frontier.sites.named_site import TRANSITIONS, Event, State
+from larbinpy.frontier.sites.states import TRANSITIONS, Event, State
 from larbinpy.outcome import Outcome
 
 pytestmark = pytest.mark.slow

@@ -29,6 +29,7 @@ _COMMANDS = (
     "fleet",
     "resolve",
     "fetch",
+    "login",
     "man",
     "completion",
 )

@@ -8,7 +8,7 @@ from larbinpy.fetch import about as fetching
 from larbinpy.parse import about as parsing
 
 #: Packages that `fetching` and `parsing` do not list.
-_PACKAGES = ("ada-url", "click", "dnspython", "h11", "isal", "tqdm", "warcio")
+_PACKAGES = ("ada-url", "click", "dnspython", "h11", "hiredis", "isal", "tqdm", "warcio")
 
 
 def versions() -> list[str]:

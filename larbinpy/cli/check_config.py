@@ -7,6 +7,7 @@ import click
 
 from larbinpy.cli.common import complain, files, plain_errors, set_option
 from larbinpy.config import DEFAULT_FILE, assignment, check, describe, in_environment, load
+from larbinpy.console.text import printable
 from larbinpy.exit_status import USAGE
 
 
@@ -34,5 +35,22 @@ def check_config(file: str | None, settings: tuple[str, ...], changed: bool) -> 
             complain(error)
         if wrong:
             sys.exit(USAGE)
-        for line in describe(load(file, os.environ, overrides), only_changed=changed):
+        config = load(file, os.environ, overrides)
+        explained = _logins(config.login_file) if config.login_file else []
+        for line in describe(config, only_changed=changed):
             click.echo(line)
+        for line in explained:
+            click.echo(f"# {printable(line)}")
+
+
+def _logins(path: str) -> list[str]:
+    """Lines about the logins of a file; exits with its errors if there are any."""
+    # Here, since only a configuration with logins needs it.
+    from larbinpy.login.login_file import examine, explained
+
+    entries, wrong = examine(path)
+    for error in wrong:
+        complain(error)
+    if wrong:
+        sys.exit(USAGE)
+    return [f"login at {explained(entry)}" for entry in entries]

@@ -3,15 +3,15 @@
 import gc
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any, NamedTuple, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
-from larbinpy.config import SETTINGS, Config, ConfigError, assignment, load
+from larbinpy.config import DEFAULT_FILE, SETTINGS, Config, ConfigError, assignment, load, written
 from larbinpy.config.kinds import ValueKind
 from larbinpy.config.request_kinds import SEED
 from larbinpy.console.text import printable
@@ -176,6 +176,41 @@ def all_commands(context: click.Context) -> click.Group:
     return group
 
 
+class Given(NamedTuple):
+    """The configuration that a user gave: a file, and pairs of keyword and value."""
+
+    config_file: str | None
+    pairs: Sequence[tuple[str, str]]
+
+    @classmethod
+    def by(
+        cls,
+        config_file: str | None,
+        settings: Iterable[str],
+        allow_private: bool = False,
+        more: Iterable[tuple[str, str]] = (),
+    ) -> "Given":
+        """By the options of `config_options`, and `more` that stand for keywords."""
+        private = [("allowPrivate", "on")] if allow_private else []
+        return cls(config_file, [*more, *map(assignment, settings), *private])
+
+    @property
+    def keywords(self) -> set[str]:
+        """The keywords of the command line, in lower case."""
+        return {keyword.lower() for keyword, _ in self.pairs}
+
+    @property
+    def has_file(self) -> bool:
+        return self.config_file is not None or os.path.lexists(DEFAULT_FILE)
+
+    def config(self, defaults: Config | None = None) -> Config:
+        return load(self.config_file, os.environ, self.pairs, defaults)
+
+    def written(self) -> frozenset[str]:
+        """The fields of the configuration that the user set; all others are assumed."""
+        return written(self.config_file, os.environ, self.pairs)
+
+
 def load_config(
     config_file: str | None,
     settings: Iterable[str],
@@ -183,10 +218,7 @@ def load_config(
     more: Iterable[tuple[str, str]] = (),
     defaults: Config | None = None,
 ) -> Config:
-    overrides = [*more, *map(assignment, settings)]
-    if allow_private:
-        overrides.append(("allowPrivate", "on"))
-    return load(config_file, os.environ, overrides, defaults)
+    return Given.by(config_file, settings, allow_private, more).config(defaults)
 
 
 def lines(name: str | None) -> Iterator[tuple[str, str]]:

@@ -1,9 +1,8 @@
 """``larbinpy crawl``."""
 
-import os
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any, NoReturn
 import click
 
 from larbinpy.cli.common import (
+    Given,
     check_writable,
     collect_rarely,
     complain,
@@ -29,7 +29,7 @@ from larbinpy.cli.common import (
     seeds_in,
 )
 from larbinpy.cli.defaults import Defaults, defaults_of
-from larbinpy.config import DEFAULT_FILE, Config, ConfigError, assignment
+from larbinpy.config import Config, ConfigError, assignment
 from larbinpy.console.text import counted, grouped, roughly, size
 from larbinpy.crawl.crawl import Crawl
 from larbinpy.exit_status import BROKEN_LINKS, USAGE, Ending
@@ -58,8 +58,13 @@ _RESUME = ("--resume", "--reload")
 #: The value of --resume without a value.
 _ALWAYS = "always"
 _STARTS = {None: Start.REFUSE, _ALWAYS: Start.RESUME, "auto": Start.AUTO}
+#: Keywords that --nodes sets for each node.
+_BY_NODES = ("join", "node")
 #: More nodes than any machine has cores for.
 _MOST_NODES = 256
+_TO_SEARCH = "to search the pages: larbinpy search {}WORDS"
+#: Reasons of a crawl that came to its end.
+_AT_THE_END = [each.reason for each in (Ending.FINISHED, Ending.NOTHING, Ending.LOGIN)]
 _EARLY = (Ending.STOPPED.code, Ending.FORCED.code)
 #: Exit statuses for which the crawl has printed a message already.
 _REPORTED = (Ending.NOTHING.code, Ending.DISK.code)
@@ -97,7 +102,8 @@ class _Crawl(click.Command):
 @click.option(
     "--scratch",
     is_flag=True,
-    help="Delete the state and log in stateDir, never outputDir, and start anew.",
+    help="Delete the state and log in stateDir, never outputDir, and start anew. With --join, "
+    "those of this node only.",
 )
 @click.option(
     "--check-links",
@@ -158,43 +164,45 @@ def crawl(
         places = (("outputDir", output_dir), ("join", join), ("node", node))
         more = [*((keyword, value) for keyword, value in places if value)]
         more += pace(depth, wait, rate)
-        if check_links:
-            more += _CHECK
-        given = {keyword.lower() for keyword, _ in [*more, *map(assignment, settings)]}
-        defaults = defaults_of(config_file, given, output_dir)
-        if check_links:
-            defaults = Defaults(_CHECK_DEFAULTS)
-        config = load_config(config_file, settings, allow_private, more, defaults.config)
-        takes_all = bool(config.join or nodes) and not (
-            urls or input_file or config.start_url or check_links
-        )
-        is_configured = config_file is not None or os.path.lexists(DEFAULT_FILE)
-        if takes_all:
-            # A node without seeds has the settings of the crawl that it joins.
-            defaults = Defaults(Config())
-            config = load_config(config_file, settings, allow_private, more)
-        if output_dir and not config.output_mode and not takes_all:
+        more += _CHECK if check_links else ()
+        given = Given.by(config_file, settings, allow_private, more)
+        defaults = Defaults(_CHECK_DEFAULTS) if check_links else defaults_of(given, output_dir)
+        config = given.config(defaults.config)
+        if output_dir and not config.output_mode:
             # Without an output mode, the folder would stay empty.
             config = replace(config, output_mode=("mirror",))
         start = Start.SCRATCH if scratch else _STARTS[resume]
-        seeds = _checked(config, chain(urls, seeds_in(input_file)), start)
+        seeds = _checked(config, chain(urls, seeds_in(input_file)), start, nodes)
+        if report is not None:
+            check_writable(report)
+        if "database" in config.output_mode:
+            # Here, since only crawls with a database need this module.
+            from larbinpy.database.opening import require
+
+            require(config.content_database)
         if nodes:
             options = [("-c", config_file), ("-o", output_dir)]
             options += [("--depth", depth), ("--wait", wait), ("--rate", rate)]
-            options += [("--set", setting) for setting in settings]
+            kept = [text for text in settings if assignment(text)[0].lower() not in _BY_NODES]
+            options += [("--set", setting) for setting in kept]
             arguments = [word for name, value in options if value for word in (name, value)]
             arguments += ["--allow-private"] if allow_private else []
             begin = [*(["-i", input_file] if input_file else []), "--", *urls]
-            renews = is_configured or not takes_all
-            _run_nodes(nodes, config, start, arguments, begin, report, progress, renews=renews)
-        crawl = Crawl(config, seeds=seeds, start=start, fixed=given, progress=progress)
-        if said := defaults.said(config.output_dir, urls if input_file is None else ()):
-            complain(said)
+            _run_nodes(nodes, given, config, start, arguments, begin, seeds, report, progress)
+        crawl = Crawl(
+            config,
+            seeds=seeds,
+            start=start,
+            fixed=given.keywords,
+            written=given.written(),
+            assumed=defaults.said(config.output_dir, urls if input_file is None else ()),
+            progress=progress,
+        )
         code = _run(crawl, report)
         if progress != "none" and sys.stderr.isatty() and code not in _REPORTED:
             complain(summary(crawl.report))
             if "database" in config.output_mode:
-                complain(search_command(config.content_database))
+                complain(search_command(_of_node(config) if config.join else config))
         if check_links and code != Ending.DISK.code:
             broken = _report_links(config.state_dir, crawl.report)
             code = BROKEN_LINKS if broken and code == 0 else code
@@ -203,27 +211,27 @@ def crawl(
 
 def _run_nodes(
     number: int,
+    given: Given,
     config: Config,
     start: Start,
     arguments: Sequence[str],
-    seeds: Sequence[str],
+    begin: Sequence[str],
+    seeds: Iterable[str],
     report: str | None,
     progress: str,
-    *,
-    renews: bool,
 ) -> NoReturn:
     """Run the crawl as nodes, and exit with the status of all."""
     # Here, since it loads what only nodes need.
     from larbinpy.cli.nodes import run_nodes
 
-    if report is not None:
-        check_writable(report)
-    ended = run_nodes(number, config, start, arguments, seeds, renews=renews, progress=progress)
+    ended = run_nodes(number, given, config, start, arguments, begin, seeds, progress)
     if report is not None:
         write_report(report, ended)
     code = int(ended["exit_code"])
     if progress != "none" and code not in (USAGE, *_REPORTED):
         complain(summary(ended))
+        if "database" in config.output_mode:
+            complain(search_of_nodes(config, given.config_file))
     sys.exit(code)
 
 
@@ -255,7 +263,7 @@ def _report_links(folder: str, ended: Mapping[str, Any]) -> bool:
 def _lacks(ended: Mapping[str, Any], limited: int) -> list[str]:
     """The reasons why a link check has not checked all links."""
     lacks = []
-    if ended["stop_reason"] not in (Ending.FINISHED.reason, Ending.NOTHING.reason):
+    if ended["stop_reason"] not in _AT_THE_END:
         queued = ended["urls_queued"]
         left = f"; {counted(queued, 'URL')} queued, --resume continues" if queued else ""
         lacks.append(f"ended by {ended['stop_reason']}{left}")
@@ -264,10 +272,12 @@ def _lacks(ended: Mapping[str, Any], limited: int) -> list[str]:
     return lacks
 
 
-def _checked(config: Config, seeds: Iterator[str], start: Start) -> Iterator[str]:
+def _checked(
+    config: Config, seeds: Iterator[str], start: Start, nodes: int | None
+) -> Iterator[str]:
     """`seeds`, lazily; raises ConfigError if there is nothing to crawl."""
     first = list(islice(seeds, 1))
-    exists = start is Start.AUTO and State(Path(config.state_dir)).exists
+    exists = start is Start.AUTO and (nodes or State(Path(config.state_dir)).exists)
     # A crawl to join has its seeds.
     resumes = exists or start is Start.RESUME or config.join
     if not (first or config.start_url or config.input_port or resumes):
@@ -276,8 +286,6 @@ def _checked(config: Config, seeds: Iterator[str], start: Start) -> Iterator[str
 
 
 def _run(crawl: Crawl, report: str | None) -> int:
-    if report is not None:
-        check_writable(report)
     collect_rarely()
     code = crawl.run()
     if report is not None:
@@ -285,9 +293,26 @@ def _run(crawl: Crawl, report: str | None) -> int:
     return code
 
 
-def search_command(database: str) -> str:
+def search_command(config: Config) -> str:
     """One line that names the database, and the command that searches it."""
-    return f"to search the pages: larbinpy search -d {shlex.quote(database)} WORDS"
+    return _TO_SEARCH.format(f"-d {shlex.quote(config.content_database)} ")
+
+
+def search_of_nodes(config: Config, config_file: str | None) -> str:
+    """As `search_command`, for the databases of all nodes of `config`."""
+    plain = load_config(config_file, ())
+    places = [(each.state_dir, each.content_database) for each in (plain, config)]
+    if plain.join or places[0] != places[1]:
+        # The configuration alone does not lead to them.
+        return search_command(_of_node(replace(config, node="NODE")))
+    return _TO_SEARCH.format(f"-c {shlex.quote(config_file)} " if config_file else "")
+
+
+def _of_node(config: Config) -> Config:
+    # Here, since only nodes need this module.
+    from larbinpy.fleet.settings import as_node
+
+    return as_node(config)
 
 
 def summary(report: Mapping[str, Any]) -> str:

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -13,8 +14,11 @@ from larbinpy.cli.common import complain, file_option, files, load_config, plain
 from larbinpy.config import ConfigError
 from larbinpy.console.text import printable
 from larbinpy.database.base import DatabaseError, Finder
-from larbinpy.database.opening import open_finder
+from larbinpy.database.opening import is_server
+from larbinpy.database.several import open_finders
 from larbinpy.exit_status import NOTHING_FOUND, Ending
+from larbinpy.fleet.settings import as_node
+from larbinpy.observe.report.log_files import states_in
 from larbinpy.search.operators import FILTERS
 from larbinpy.search.query import Query
 from larbinpy.url import fault, typed
@@ -47,6 +51,19 @@ def database_of(database: str | None, config_file: str | None) -> str:
     return load_config(config_file, ()).content_database
 
 
+def databases_of(database: str | None, config_file: str | None) -> list[str]:
+    """As `database_of`; if the crawl had several nodes on this machine, the databases of all."""
+    if database is not None:
+        return [database_of(database, None)]
+    config = load_config(config_file, ())
+    own = config.content_database
+    if is_server(own):
+        return [own]
+    nodes = [state.name for state in states_in(Path(config.state_dir))]
+    places = [as_node(replace(config, node=node)).content_database for node in nodes]
+    return [place for place in (own, *places) if os.path.exists(place)] or [own]
+
+
 @contextmanager
 def database_errors() -> Iterator[None]:
     """As `plain_errors`; a database that cannot be read has an exit status of its own.
@@ -64,8 +81,8 @@ def database_errors() -> Iterator[None]:
 
 @contextmanager
 def finder_of(database: str | None, config_file: str | None) -> Iterator[Finder]:
-    """The finder of the database, and `database_errors`."""
-    with database_errors(), closing(open_finder(database_of(database, config_file))) as finder:
+    """The finder of `databases_of`, and `database_errors`."""
+    with database_errors(), closing(open_finders(databases_of(database, config_file))) as finder:
         yield finder
 
 

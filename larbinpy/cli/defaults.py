@@ -1,10 +1,11 @@
 """The defaults of a crawl that has no configuration: those for a newcomer."""
 
 import os
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from larbinpy.config import DEFAULT_FILE, Config, in_environment
+from larbinpy.cli.common import Given
+from larbinpy.config import Config, in_environment
 from larbinpy.url import host_of, typed
 
 #: Keywords that choose how far a crawl goes; with one of them, nothing is assumed about it.
@@ -34,12 +35,12 @@ class Defaults:
         return "; ".join(said)
 
 
-def defaults_of(config_file: str | None, given: Set[str], output_dir: str | None) -> Defaults:
-    """The defaults for a crawl whose command line sets the keywords `given` (lower case)."""
-    if config_file is not None or os.path.lexists(DEFAULT_FILE):
+def defaults_of(given: Given, output_dir: str | None) -> Defaults:
+    """The defaults for a crawl with this configuration, and this outputDir on the command line."""
+    if given.has_file:
         return Defaults(Config())
     variables = in_environment(os.environ)
-    given = given | {name.partition("_")[2].lower() for name in variables}
-    stays, keeps = given.isdisjoint(_SCOPE), "outputmode" not in given
+    keywords = given.keywords | {name.partition("_")[2].lower() for name in variables}
+    stays, keeps = keywords.isdisjoint(_SCOPE), "outputmode" not in keywords
     config = Config(stay="host" if stays else "any", output_mode=("mirror",) if keeps else ())
     return Defaults(config, stays, keeps and not output_dir)

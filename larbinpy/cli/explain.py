@@ -15,7 +15,11 @@ from larbinpy.console.terminal.layout import laid_out
 from larbinpy.console.terminal.prompt import Console
 from larbinpy.crawl.stopped import explain_planned, explain_stopped
 from larbinpy.errors import UserError
+from larbinpy.observe.report.log_files import of_nodes
 from larbinpy.storage.state import State, StateInUse
+
+#: Exit status if no node of a crawl could tell.
+_UNANSWERED = 1
 
 
 @click.command()
@@ -38,7 +42,7 @@ def explain(
     STATE_DIR is the stateDir of a crawl [that of the configuration]. A crawl that runs is asked
     through its input port. Of one that does not, the state is read and not changed; its rules
     are those of the configuration. Before the first crawl, the configuration alone answers, so that
-    rules can be tried; stay and lockSite then go by its startUrl. Of a crawl on Redis, the node
+    rules can be tried; stay and lockSite then go by its startUrl. In a crawl on Redis, the node
     that has the host of the URL is asked.
     """
     with plain_errors():
@@ -48,10 +52,14 @@ def explain(
                 answer = remote.explain(url)
             reply = json.dumps(answer)
             sys.stdout.write(f"{reply}\n" if as_json else laid_out("explain", reply))
+            if not answer["ok"]:
+                sys.exit(_UNANSWERED)
             return
         config = load_config(config_file, settings, allow_private)
         if state_dir is not None:
             config = replace(config, state_dir=state_dir)
+        if of_nodes(Path(config.state_dir)):
+            raise UserError(f"{config.state_dir}: a crawl by nodes; {_how_to_ask(config)}")
         stopped = explain_stopped
         if state_dir is None and not State(Path(config.state_dir)).exists:
             stopped = explain_planned
@@ -60,6 +68,14 @@ def explain(
         except StateInUse as error:
             reply = _ask(config, config_file, url, error)
         sys.stdout.write(f"{reply}\n" if as_json else laid_out("explain", reply))
+
+
+def _how_to_ask(config: Config) -> str:
+    """How to explain a URL of a crawl by nodes, which has its queue in Redis."""
+    # A Redis of its own is found in the folder while it runs.
+    is_own = Path(config.state_dir, "redis").exists()
+    asks = "ask" if is_own else "give its address (--join or LARBINPY_JOIN)"
+    return f"{asks} while it runs, or read its log (larbinpy log --site HOST)"
 
 
 def _ask(config: Config, config_file: str | None, url: str, running: StateInUse) -> str:

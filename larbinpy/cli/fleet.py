@@ -29,7 +29,10 @@ def fleet(
     with plain_errors():
         address = join_of(config_file, join)
         if not address:
-            raise ConfigError("no crawl given; --join redis://HOST/NAME names one")
+            raise ConfigError(
+                "no crawl given, and no crawl by --nodes runs in stateDir; "
+                "--join redis://HOST/NAME names one"
+            )
         with open_remote(address, forgets=forget) as remote:
             if forget:
                 if not yes:

@@ -1,5 +1,10 @@
-"""The crawl on Redis that a command is about: --join, LARBINPY_JOIN, or `join` in larbin.conf."""
+"""The crawl on Redis that a command is about: --join, LARBINPY_JOIN, or `join` in larbin.conf.
 
+Without one, it is that of `crawl --nodes` that runs in stateDir.
+"""
+
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -18,7 +23,19 @@ join_option = click.option(
 
 def join_of(config_file: str | None, join: str | None) -> str:
     """The address of the crawl; empty for one that is on this machine alone."""
-    return load_config(config_file, (), more=() if join is None else [("join", join)]).join
+    config = load_config(config_file, (), more=() if join is None else [("join", join)])
+    return config.join or _of_nodes(config.state_dir)
+
+
+def _of_nodes(state_dir: str) -> str:
+    """The address of the Redis that `crawl --nodes` has started in `state_dir`; empty for none."""
+    folder = Path(state_dir, "redis")
+    if not os.path.exists(folder / "socket"):
+        return ""
+    # Here, since only a crawl by nodes needs it.
+    from larbinpy.nodes.redis_server import running_in
+
+    return running_in(folder)
 
 
 def open_remote(join: str, *, forgets: bool = False) -> "Remote":

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +11,16 @@ import click
 from larbinpy.cli.common import file_option, folders, load_config, plain_errors
 from larbinpy.config import ConfigError
 from larbinpy.config.host_pattern import HostPattern
-from larbinpy.console.terminal.log_tail import follow as follow_file
+from larbinpy.console.terminal.log_tail import follow as follow_files
 from larbinpy.console.text import printable, size
 from larbinpy.loop.clock import sleep
-from larbinpy.observe.report.log_files import LogFiles, decode, first_time_saved
+from larbinpy.observe.report.log_files import (
+    LogFiles,
+    by_time,
+    decode,
+    first_time_saved,
+    states_in,
+)
 from larbinpy.outcome import Outcome
 from larbinpy.reason import detail_in_words
 from larbinpy.url import split
@@ -40,27 +46,32 @@ def log(
     """Show the crawl log: time, outcome, status, size, duration, URL, reason.
 
     STATE_DIR is the stateDir of a crawl, which may still run, or the folder of a mirror [stateDir
-    of the configuration]. Rotated logs are read, too, except for lines of an earlier crawl
-    (--scratch).
+    of the configuration]. After `crawl --nodes`, the lines of all nodes are shown by time.
+    Rotated logs are read, too, except for lines of an earlier crawl (--scratch).
     """
     with plain_errors():
         wanted = _filter(outcome, site)
         folder = Path(state_dir or load_config(config_file, ()).state_dir)
-        files = LogFiles(folder)
-        began = first_time_saved(files.folder)
-        lines = (
-            filter(None, map(decode, follow_file(files.paths[-1], sleep)))
-            if follow
-            else files.lines()
-        )
-        for line in lines:
-            if line["ts"] >= began and wanted(line):
-                text = json.dumps(line) if as_json else _text(line)
-                sys.stdout.write(f"{text}\n")
-                if follow:
-                    sys.stdout.flush()
-        for error in files.errors:
+        logs = [LogFiles(each) for each in states_in(folder)]
+        lines = _followed(logs) if follow else by_time([_of_this_crawl(log) for log in logs])
+        for line in filter(wanted, lines):
+            text = json.dumps(line) if as_json else _text(line)
+            sys.stdout.write(f"{text}\n")
+            if follow:
+                sys.stdout.flush()
+        for error in (error for log in logs for error in log.errors):
             click.echo(f"larbinpy: {printable(error)}", err=True)
+
+
+def _of_this_crawl(log: LogFiles) -> Iterator[_Line]:
+    began = first_time_saved(log.folder)
+    return (line for line in log.lines() if line["ts"] >= began)
+
+
+def _followed(logs: Sequence[LogFiles]) -> Iterator[_Line]:
+    began = min(first_time_saved(log.folder) for log in logs)
+    lines = filter(None, map(decode, follow_files([log.paths[-1] for log in logs], sleep)))
+    return (line for line in lines if line["ts"] >= began)
 
 
 def _filter(outcome: str | None, site: str | None) -> Callable[[_Line], bool]:

@@ -1,37 +1,42 @@
 """``larbinpy crawl --nodes``: the command line of each node, and the run of all."""
 
 import socket
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from larbinpy.cli.common import complain
+from larbinpy.cli.common import Given
 from larbinpy.config import Config
+from larbinpy.config.request_kinds import SEED
+from larbinpy.console.terminal.progress import make_progress
 from larbinpy.fleet import require
 from larbinpy.loop.child import command
 from larbinpy.loop.clock import clock, wall
 from larbinpy.storage.state import Start
+from larbinpy.url import login_of
 
 
 def run_nodes(
     number: int,
+    given: Given,
     config: Config,
     start: Start,
     arguments: Sequence[str],
-    seeds: Sequence[str],
-    *,
-    renews: bool,
+    begin: Sequence[str],
+    seeds: Iterable[str],
     progress: str,
 ) -> Mapping[str, Any]:
     """Run so many nodes of the crawl of `config` to their end; return the report of all.
 
-    Each gets the `arguments`, and the first one the `seeds`. `renews`: the crawl may have other
-    settings since the last run. Raises UserError, OSError.
+    `config` is `given`, with what is assumed. Each node gets the `arguments`, and the first one
+    those to `begin`, which name the `seeds`. Raises UserError, OSError.
     """
     require()
     # Here, since only nodes need these modules.
-    from larbinpy.fleet.settings import refuse, shared
+    from larbinpy.fleet.settings import Renewal, refuse
     from larbinpy.nodes.node import Run
     from larbinpy.nodes.supervisor import Plan, Supervisor
 
@@ -39,23 +44,45 @@ def run_nodes(
     prefix = config.node if config.node != Config().node else ""
     names = [f"{prefix}{place}" for place in range(1, number + 1)]
     settings = dict(zip(names, _own_settings(config, number), strict=True))
-    shown = "none" if progress == "none" else "log"
-    for name in names[1:]:
-        ports = [f"{keyword} {value}" for keyword, value in settings[name] if "Port" in keyword]
-        if ports and progress != "none":
-            complain(f"{name}: {', '.join(ports)}")
 
     def command_of(run: Run) -> list[str]:
         own = [word for pair in settings[run.name] for word in ("--set", "=".join(pair))]
-        own += ["--node", run.name, "--report", str(run.report), "--progress", shown]
+        own += ["--node", run.name, "--report", str(run.report), "--progress", "none"]
         if run.is_first and start is Start.SCRATCH:
             own.append("--scratch")
-        given = seeds if run.has_seeds else ("--set", "startUrl=")
-        return command("larbinpy", "crawl", *arguments, *own, *given)
+        seeded = begin if run.has_seeds else ("--set", "startUrl=")
+        return command("larbinpy", "crawl", *arguments, *own, *seeded)
 
-    common = shared(config) if renews else None
-    plan = Plan(names, Path(config.state_dir), config.join, start, common, command_of)
-    return Supervisor(plan, complain, clock, wall).run()
+    # Seeds and a configuration describe a whole crawl; options alone change one.
+    is_whole = given.has_file or config.start_url or begin[-1] != "--"
+    renewal = Renewal.of(config, None if is_whole else given.written())
+    logins = list(_with_logins(chain(seeds, config.start_url)))
+    notes = [] if progress == "none" else _about_ports(config, settings)
+    folder = Path(config.state_dir)
+    plan = Plan(names, folder, config.join, start, renewal, logins, notes, command_of)
+    terminal = make_progress(progress, sys.stderr, config.limit_page)
+    with closing(terminal):
+        return Supervisor(plan, terminal, clock, wall).run()
+
+
+def _about_ports(config: Config, settings: Mapping[str, Sequence[tuple[str, str]]]) -> list[str]:
+    """Lines about the ports of the nodes, which have these `settings` of their own."""
+    notes = []
+    if config.http_port:
+        page = f"http://{config.http_host}:{config.http_port}/fleet.html"
+        notes.append(f"status page of all nodes: {page}")
+    for name, own in settings.items():
+        if ports := [f"{keyword} {value}" for keyword, value in own if "Port" in keyword]:
+            notes.append(f"{name}: {', '.join(ports)}")
+    return notes
+
+
+def _with_logins(seeds: Iterable[str]) -> Iterator[str]:
+    """Those of `seeds` that have a login. One that is no URL is left to the node that reads it."""
+    for seed in seeds:
+        with suppress(ValueError):
+            if "@" in seed and login_of(url := SEED.parse(seed.strip())):
+                yield url
 
 
 def _own_settings(config: Config, number: int) -> list[list[tuple[str, str]]]:

@@ -27,7 +27,7 @@ def report(
     """Report what a crawl found: broken links and their pages, redirects, sites.
 
     STATE_DIR is the stateDir of a crawl, which may still run, or the folder of a mirror [stateDir
-    of the configuration].
+    of the configuration]. After `crawl --nodes`, it is that of all nodes together.
 
     --csv prints a line for each broken link and each page that has it: url, status, outcome,
     page, target. The target is the URL that is broken, if the link redirects to it.

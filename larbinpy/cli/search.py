@@ -2,12 +2,21 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import click
 
-from larbinpy.cli.database import database_options, exit_nothing, filtered, finder_of
+from larbinpy.cli.common import load_config
+from larbinpy.cli.database import (
+    database_errors,
+    database_options,
+    exit_nothing,
+    filtered,
+    finder_of,
+)
+from larbinpy.cli.joining import open_remote
 from larbinpy.config import ConfigError
+from larbinpy.console.search.request import with_filter
 from larbinpy.console.text import counted, json_line, printable
 from larbinpy.database.base import Finder, Found, Hit, Wish
 from larbinpy.loop.clock import wall
@@ -45,6 +54,11 @@ def _unmarked(
 @click.command(cls=_SearchCommand)
 @click.argument("words", nargs=-1, metavar="WORDS...", callback=_unmarked)
 @database_options
+@click.option(
+    "--join",
+    metavar="redis://HOST[:PORT]/NAME",
+    help="Ask the databases of all nodes of the crawl NAME [join of FILE].",
+)
 @click.option("-n", "most", type=click.IntRange(1, _MOST_HITS), default=10, help="Hits [10].")
 @click.option(
     "--page", type=click.IntRange(1, _MOST_PAGES), default=1, help="Page of the hits [1]."
@@ -64,6 +78,7 @@ def search(
     words: tuple[str, ...],
     database: str | None,
     config_file: str | None,
+    join: str | None,
     most: int,
     page: int,
     sort: str,
@@ -79,24 +94,72 @@ def search(
     beginnings, -word leaves pages out; intitle:, inurl:, site:, lang:, type: and since: narrow the
     search. The database may be searched while the crawl writes it.
 
+    If the crawl had several nodes on this machine, the databases of all are searched. --join asks
+    the nodes that run, wherever they are, and merges what they find; those that do not answer are
+    named.
+
     --json: url, title, snippet, marks (the ranges of its characters that are hits), score, lang,
     fetched.
 
     The exit status is 0 if something was found, 1 if not, 3 if the database cannot be read.
     """
-    with finder_of(database, config_file) as finder:
-        now = wall()
-        query = parse(" ".join(words), finder.languages(), now)
-        query = filtered(query, now, site=site, lang=lang, type=type_, since=since)
-        if query.is_empty and not "".join(words).strip():
-            raise ConfigError("nothing to search for; give some words")
-        if not answer(finder, query, Wish(n=most, page=page, sort=sort), as_json=as_json):
+    text = " ".join(words)
+    filters = {"site": site, "lang": lang, "type": type_, "since": since}
+    wish = Wish(n=most, page=page, sort=sort)
+    with database_errors():
+        address = _fleet_of(database, config_file, join)
+        if address:
+            is_found = _answer_of_fleet(address, text, filters, wish, as_json=as_json)
+        else:
+            with finder_of(database, config_file) as finder:
+                now = wall()
+                query = filtered(parse(text, finder.languages(), now), now, **filters)
+                _refuse_nothing(query, text)
+                is_found = answer(finder, query, wish, as_json=as_json)
+        if not is_found:
             exit_nothing()
+
+
+def _refuse_nothing(query: Query, text: str) -> None:
+    if query.is_empty and not text.strip():
+        raise ConfigError("nothing to search for; give some words")
+
+
+def _fleet_of(database: str | None, config_file: str | None, join: str | None) -> str:
+    """The address of the crawl whose nodes are asked; empty if `-d` or the folder says where."""
+    if database is None:
+        return load_config(config_file, (), more=[("join", join)] if join else ()).join
+    if join is not None:
+        raise ConfigError("-d and --join cannot be used together")
+    return ""
+
+
+def _answer_of_fleet(
+    address: str, text: str, filters: Mapping[str, str | None], wish: Wish, *, as_json: bool
+) -> bool:
+    """As `answer`. The nodes read the query, as each knows the languages of its pages."""
+    _refuse_nothing(filtered(parse(text, (), wall()), wall(), **filters), text)
+    for name, value in filters.items():
+        if value is not None:
+            text = with_filter(text, name, value.strip())
+    with open_remote(address) as remote:
+        found, troubles = remote.search(text, wish)
+    for line in troubles:
+        click.echo(printable(line), err=True)
+    return _show(found, wish, found.notes, as_json=as_json)
 
 
 def answer(finder: Finder, query: Query, wish: Wish, *, as_json: bool = False) -> bool:
     """Print what is found; whether there is something."""
     found = finder.search(query, wish)
+    is_empty = not (found.hits or finder.counts()["pages"])
+    notes = dict.fromkeys((*query.notes, *found.notes))
+    return _show(found, wish, notes, as_json=as_json, is_empty=is_empty)
+
+
+def _show(
+    found: Found, wish: Wish, notes: Iterable[str], *, as_json: bool, is_empty: bool = False
+) -> bool:
     if as_json:
         for hit in found.hits:
             sys.stdout.write(json_line(hit.fields()).decode())
@@ -104,8 +167,6 @@ def answer(finder: Finder, query: Query, wish: Wish, *, as_json: bool = False) -
         first = (wish.page - 1) * wish.n + 1
         for line in _lines(found, first, _Style.of_terminal()):
             sys.stdout.write(f"{line}\n")
-    notes = dict.fromkeys((*query.notes, *found.notes))
-    is_empty = not (found.hits or finder.counts()["pages"])
     remarks = ["the database has no pages yet"] if is_empty else _remarks(found, wish.page)
     for line in (*notes, *remarks):
         click.echo(printable(line), err=True)

@@ -18,7 +18,7 @@ from larbinpy.cli.ports import host_option, port_of, port_option
 from larbinpy.config import MOST_DEPTH, ConfigError
 from larbinpy.console.terminal import client
 from larbinpy.exit_status import USAGE
-from larbinpy.url import fault, masked_typed
+from larbinpy.url import fault, login_of, masked_typed
 
 
 @click.command()
@@ -71,6 +71,8 @@ def _seed_all(
         refused = remote.seed(seeds, priority=priority, depth=depth, again=again)
     for url in refused:
         complain(f"{masked_typed(url)}: {fault(url)}")
+    if any(map(login_of, seeds)):
+        complain("logins in seeds are not given to the nodes: these know those of startUrl alone")
     return _said(len(refused), len(seeds))
 
 

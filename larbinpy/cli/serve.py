@@ -2,12 +2,13 @@
 
 import os
 import signal
+from collections.abc import Sequence
 from contextlib import closing, suppress
 
 import click
 
 from larbinpy.cli.common import plain_errors
-from larbinpy.cli.database import database_of, database_options, finder_of
+from larbinpy.cli.database import database_options, databases_of, finder_of
 from larbinpy.console.ports.finder_process import FinderProcess, finder_command
 from larbinpy.console.ports.http import StatusServer, bracketed
 from larbinpy.errors import UserError
@@ -41,11 +42,11 @@ def serve(database: str | None, config_file: str | None, host: str, port: int) -
     The status page of a crawl has the same page (httpPort, outputMode database).
     """
     with finder_of(database, config_file):
-        where = database_of(database, config_file)  # and it can be read
+        places = databases_of(database, config_file)  # and they can be read
     with (
         plain_errors(),
         closing(Poller()) as poller,
-        closing(_server(poller, where, host, port)) as server,
+        closing(_server(poller, places, host, port)) as server,
         suppress(KeyboardInterrupt),
     ):
         # Like Ctrl-C; services are ended so.
@@ -57,9 +58,11 @@ def serve(database: str | None, config_file: str | None, host: str, port: int) -
             poller.wait(_LONGEST_WAIT if deadline is None else deadline - clock())
 
 
-def _server(poller: Poller, where: str, host: str, port: int) -> StatusServer:
-    name = where.rstrip("/").rpartition("/")[2]
-    finder = FinderProcess(poller, finder_command(where))
+def _server(poller: Poller, places: Sequence[str], host: str, port: int) -> StatusServer:
+    name = places[0].rstrip("/").rpartition("/")[2]
+    if len(places) > 1:
+        name = f"{len(places)} databases"
+    finder = FinderProcess(poller, finder_command(*places))
     try:
         return StatusServer(
             poller, lambda: {"name": name}, host, port, finder=finder, with_crawl=False

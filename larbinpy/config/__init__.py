@@ -23,6 +23,7 @@ from larbinpy.config.sources import (
     check,
     in_environment,
     load,
+    written,
 )
 
 __all__ = [
@@ -39,4 +40,5 @@ __all__ = [
     "in_environment",
     "load",
     "texts",
+    "written",
 ]

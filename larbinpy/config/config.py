@@ -51,6 +51,7 @@ from larbinpy.config.request_kinds import (
     COOKIES,
     HEADER_LINE,
     HOSTS,
+    NEW_FILE,
     PROXY,
     SEED,
     SOURCE,
@@ -330,11 +331,10 @@ class Config:
     )
     use_cookies: bool = setting("useCookies", SWITCH, False, "keep cookies and send them back")
     cookie_file: str | None = setting(
-        "cookieFile",
-        COOKIES,
-        None,
-        "cookies.txt of a browser, whose cookies are sent",
+        "cookieFile", COOKIES, None, "cookies.txt of a browser, whose cookies are sent"
     )
+    save_cookies: str | None = setting("saveCookies", NEW_FILE, None, "file for cookies at the end")
+    login_file: str | None = setting("loginFile", FILE, None, "how to log in to sites, in TOML")
     proxy: Proxy | None = setting(
         "proxy",
         PROXY,

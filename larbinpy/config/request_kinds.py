@@ -3,6 +3,7 @@
 Credentials are masked where values are written, so these texts are not parsed as the same value.
 """
 
+import os
 import re
 from codecs import BOM_UTF8
 from typing import NamedTuple
@@ -10,7 +11,15 @@ from urllib.parse import quote as escaped
 from urllib.parse import unquote
 
 from larbinpy.config.host_pattern import HostPattern, host_name
-from larbinpy.config.kinds import ValueKind, header_text, ip, port_number, quote, readable_file
+from larbinpy.config.kinds import (
+    ValueKind,
+    header_text,
+    ip,
+    plain,
+    port_number,
+    quote,
+    readable_file,
+)
 from larbinpy.url import (
     MASK,
     SECRET_HEADER,
@@ -183,7 +192,7 @@ def _cookie_file(text: str) -> str:
         data = file.read(_MOST_COOKIES).removeprefix(BOM_UTF8)
     for number, line in enumerate(data.split(b"\n"), 1):
         cookie = line.strip(b"\r").removeprefix(b"#HttpOnly_")
-        if cookie.strip() and cookie[:1] != b"#" and cookie.count(b"\t") not in (5, 6):
+        if cookie.strip() and cookie[:1] != b"#" and cookie.count(b"\t") < 5:
             raise ValueError(
                 f"{path}:{number}: not a line of a cookies.txt: seven fields, separated by tabs; "
                 "export the cookies in Netscape's format"
@@ -201,6 +210,18 @@ PROXY: ValueKind[Proxy | None] = ValueKind(
 HOSTS: ValueKind[HostPattern] = ValueKind(
     "PATTERN... end", HostPattern.parse, HostPattern.show, closed=True
 )
+
+
+def _new_file(text: str) -> str:
+    """The path of a file that can be written; it is replaced."""
+    path = os.path.expanduser(plain(text))
+    folder = os.path.dirname(path) or "."
+    if not os.path.basename(path) or os.path.isdir(path) or not os.access(folder, os.W_OK):
+        raise ValueError(f"{path!r} cannot be written")
+    return path
+
+
+NEW_FILE: ValueKind[str | None] = ValueKind("PATH", _new_file, lambda path: quote(path or ""))
 COOKIES: ValueKind[str | None] = ValueKind("PATH", _cookie_file, lambda path: quote(path or ""))
 CLIENT_CERT: ValueKind[str | None] = ValueKind("PATH", _client_cert, lambda path: quote(path or ""))
 CLIENT_KEY: ValueKind[str | None] = ValueKind("PATH", _client_key, lambda path: quote(path or ""))

@@ -53,6 +53,13 @@ def load(
     return _load(path, environ, overrides, at_once, defaults or Config())
 
 
+def written(
+    path: str | None, environ: Mapping[str, str], overrides: Iterable[tuple[str, str]]
+) -> frozenset[str]:
+    """The fields of `Config` that these sources set, also those set to the default value."""
+    return frozenset(_values(path, environ, overrides, at_once, Config()))
+
+
 def check(
     path: str | None, environ: Mapping[str, str], overrides: Iterable[tuple[str, str]]
 ) -> list[ConfigError]:
@@ -78,6 +85,16 @@ def _load(
     report: Report,
     defaults: Config,
 ) -> Config:
+    return _consistent(replace(defaults, **_values(path, environ, overrides, report, defaults)))
+
+
+def _values(
+    path: str | None,
+    environ: Mapping[str, str],
+    overrides: Iterable[tuple[str, str]],
+    report: Report,
+    defaults: Config,
+) -> dict[str, Any]:
     values: dict[str, Any] = {}
     if path is not None or os.path.lexists(DEFAULT_FILE):
         name = DEFAULT_FILE if path is None else path
@@ -89,7 +106,7 @@ def _load(
             if given.get(name):
                 given[name] = tuple(dict.fromkeys(given[name] + values.get(name, ())))
         values |= given
-    return _consistent(replace(defaults, **values))
+    return values
 
 
 def _consistent(config: Config) -> Config:

@@ -4,6 +4,7 @@ crawl         a crawl as an object
 run           the turns of a crawl, from start to end
 assembly      makes the parts of a crawl from its configuration, in five steps: network, the
               frontier, on_disk, ports and the terminal, the engine
+participation this process alone, or as a node of a fleet: the assembly asks it where they differ
 ports         opens the input port and the status page
 engine        one turn after another through all stages
 requests      the request for a URL; media_types: which types are fetched

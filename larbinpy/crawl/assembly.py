@@ -4,12 +4,11 @@ Five steps: the network, the frontier, the state on the disk, the ports and the 
 engine.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
-from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TextIO
 
 from larbinpy.config import Config
 from larbinpy.console.terminal.fetch_info import FetchInfo
@@ -17,24 +16,26 @@ from larbinpy.console.terminal.progress import PrintStats, Progress, Terminal, m
 from larbinpy.crawl.control.control import Control
 from larbinpy.crawl.control.disk_pause import DiskPause
 from larbinpy.crawl.control.live_settings import LiveSettings
-from larbinpy.crawl.control.mode import Mode, SavedPause
-from larbinpy.crawl.cookie_note import useless
+from larbinpy.crawl.control.mode import Mode
+from larbinpy.crawl.cookie_export import CookieExport
+from larbinpy.crawl.cookie_note import cookie_notes
 from larbinpy.crawl.ending import Finishing, Stopping
-from larbinpy.crawl.engine import Engine, Fetching
+from larbinpy.crawl.engine import Engine
 from larbinpy.crawl.housekeeping import Housekeeping
 from larbinpy.crawl.intake import FateSink, Intake, IntakeSettings
 from larbinpy.crawl.media_types import make_types
 from larbinpy.crawl.own_plug import LinkFilter, RequestChanger
+from larbinpy.crawl.participation import Participation
 from larbinpy.crawl.ports import Ports
 from larbinpy.crawl.put_back import PutBack
 from larbinpy.crawl.requests import ChangedRequests, RequestMaker, Requests
 from larbinpy.crawl.resources.display import Display
 from larbinpy.crawl.resources.frontier import make_frontier
+from larbinpy.crawl.resources.logins import open_sessions, options_of, read_logins
 from larbinpy.crawl.resources.network import Network
 from larbinpy.crawl.resources.on_disk import OnDisk, locked
 from larbinpy.crawl.resources.surroundings import Surroundings
 from larbinpy.crawl.sites.configs import SiteConfigs
-from larbinpy.crawl.sites.logins import Logins
 from larbinpy.crawl.sites.settings import HoursListener, SettingsBySite
 from larbinpy.observe.snapshot import Snapshots
 from larbinpy.observe.totals import Totals, unanswered
@@ -43,11 +44,7 @@ from larbinpy.output.log import CrawlLog
 from larbinpy.parse import read
 from larbinpy.stats.counters import Stats
 from larbinpy.storage.files import Reserve
-from larbinpy.storage.state import SavedValue, Start, State, StateError
-
-if TYPE_CHECKING:
-    from larbinpy.crawl.fleet.joining import Fleet
-    from larbinpy.crawl.fleet.membership import Membership
+from larbinpy.storage.state import Start, State, StateError
 
 
 class Assembly:
@@ -61,59 +58,57 @@ class Assembly:
 
     def __init__(
         self,
-        config: Config,
+        part: Participation,
         start: Start,
-        seeds: Iterable[str],
+        seeds: Sequence[str],
         own_output: Output | None,
         progress: str,
         around: Surroundings,
         fixed: Collection[str] = (),
-        fleet: "Fleet | None" = None,
     ) -> None:
-        self._config = config
+        self._config = config = part.config
         self._around = around
-        self._fleet = fleet
-        if fleet is not None and start is not Start.SCRATCH:
-            # Redis has the crawl; the folder only what this node got of it.
-            start = Start.AUTO
+        self._part = part
+        start = part.start(start)
         terminal = make_progress(progress, around.stderr, config.limit_page)
         around.closing.callback(terminal.close)
         state, self._start = locked(Path(config.state_dir), start, around.closing)
         self.mode = Mode(limit_page=config.limit_page)
         self.disk_pause = DiskPause(around.clock)
         self.stats = Stats(around.clock(), around.wall())
-        self.logins = Logins(Path(config.state_dir))
+        self.logins = part.logins()
+        self._site_logins = read_logins(config)
         self._site_configs = SiteConfigs(config)
         self._site_settings = SettingsBySite(config, self._site_configs)
-        self._open_network()
+        self._open_network(own_output)
         self._make_frontier(own_output)
-        self._make_saved_values(fixed)
+        self._make_saved_values([*fixed, *part.changed])
         self._open_disk(state, own_output)
         self._open_ports(progress, terminal)
+        self.notes = part.enter()
         # From here on the state of an earlier crawl is changed.
         self._on_disk.take_up(around.clock())
-        if self._membership is not None:
-            fetcher, view = self._network.fetcher, self.frontier.view
-            self._membership.begin(self.control, self.totals, self.stats, view, fetcher)
+        fetcher, view = self._network.fetcher, self.frontier.view
+        finder = self._ports.finder
+        self._member.begin(self.control, self.totals, self.stats, view, fetcher, finder)
         self._check_pause()
         self.frontier.was_answered = not unanswered(self.totals.counts())
-        # A node has no queue of its own to put them back into.
-        is_alone = self._fleet is None
-        put_back = self._put_back.run() if is_alone and self._start is Start.RESUME else []
-        self._seed(list(seeds) if self._membership is not None else seeds)
-        self.notes = [] if self._fleet is None else self._fleet.notes
-        if self._start is Start.RESUME:
-            self.notes = [*self.notes, *self._resumed(), *put_back]
+        is_resumed = self._start is Start.RESUME
+        put_back = self._put_back.run() if is_resumed and part.keeps_queue else []
+        self._member.seed(seeds, self._on_disk)
+        self.notes += part.about(self._start)
+        if is_resumed:
+            self.notes += [*self._resumed(), *put_back]
         if config.cookie_file:
-            hosts, wall = self.frontier.view.scope.area.hosts, around.wall()
-            self.notes += filter(None, [useless(config.cookie_file, hosts, wall)])
+            hosts, wall = view.scope.area.hosts, around.wall()
+            self.notes += cookie_notes(config.cookie_file, hosts, wall)
         if start is not self._start is Start.SCRATCH:
             self.notes.append(f"{config.state_dir}: replaces a crawl that got no reply at all")
         self.reserve = Reserve(Path(config.state_dir) / "reserve")
         around.closing.callback(self.reserve.release)
         self._make_loop()
 
-    def _open_network(self) -> None:
+    def _open_network(self, own_output: Output | None) -> None:
         around, config = self._around, self._config
         tuning = around.tuning
         self._network = Network(
@@ -124,8 +119,11 @@ class Assembly:
             around.closing,
             tuning.open_files,
             tuning.dns_tries,
-            None if self._fleet is None else self._fleet.names(around.wall),
+            self._part.names(around.wall),
+            options_of(self._site_logins),
         )
+        #: None without loginFile.
+        self.sessions = open_sessions(self._site_logins, self._network, around.wall, own_output)
         # From here on pagesConnexions is the number that the limit of open files permits.
         self.handles = self._network.fetcher.size
         self._config = replace(config, pages_connexions=self.handles)
@@ -142,7 +140,9 @@ class Assembly:
             self._around.wall(),
             tuning.frontier,
             wants,
-            self._fleet,
+            self._part.kinds,
+            self._part.is_own,
+            self.sessions,
         )
 
     def _make_saved_values(self, fixed: Collection[str]) -> None:
@@ -176,28 +176,23 @@ class Assembly:
         if self.mode.paused:
             notes.append("still paused; the command resume of larbinpy console continues")
         notes += self._settings.notes
-        is_done = self._fleet.is_finished if self._fleet is not None else not self.frontier.owed
-        if is_done:
+        if self._part.is_finished(self.frontier):
             notes.append(f"{folder}: this crawl is finished; --scratch starts anew")
         return notes
 
     def _open_disk(self, state: State, own_output: Output | None) -> None:
         around = self._around
-        saved: dict[str, SavedValue] = {"paused": SavedPause(self.mode, lambda: self.frontier.owed)}
-        if self._fleet is not None:
-            # All nodes of a crawl are paused together.
-            saved = {"fleet": self._fleet.identity}
         self._on_disk = OnDisk(
             self._config,
             state,
             self.frontier,
             self.logins,
-            self._network.fetcher.jar,
+            self._network.fetcher.jars.common,
             {
                 "put_back": self._put_back,
                 "totals": self.totals,
                 "settings": self._settings,
-                **saved,
+                **self._part.values(self.mode, self.frontier),
             },
             own_output,
             self.stats,
@@ -207,18 +202,17 @@ class Assembly:
             wall=around.wall,
             tuning=around.tuning,
             closing=around.closing,
-            journal=None if self._fleet is None else self._fleet.journal,
+            journal=self._part.journal,
+            sessions=self.sessions,
         )
         self._output = self._on_disk.output
-        self._feeder = self._output.feeder
-        self._membership: Membership | None = None
-        if self._fleet is not None:
-            shared: Any = self.frontier
-            self._membership = self._fleet.membership(shared, self.mode, self._feeder)
-            self._feeder = self._membership
+        self._member = self._part.member(self.frontier, self.mode, self._output.feeder)
+        self._feeder = self._member.feeder
         self._changer = own_output if isinstance(own_output, RequestChanger) else None
         self.log = self._on_disk.log
         self.saving = self._on_disk.saving
+        if self.sessions is not None:
+            self.sessions.on_login = self.saving.request
 
     def _open_ports(self, progress: str, terminal: Terminal) -> None:
         """Make the ports, the terminal, and the commands and snapshots that they use."""
@@ -235,10 +229,10 @@ class Assembly:
             site_blocks=self._site_settings.describe,
             folder=config.state_dir,
             feeder=self._feeder,
-            fleet=None if self._membership is None else self._membership.steering.describe,
+            fleet=self._member.describe,
+            turn_of=self._member.turn_of,
         )
-        control = Control if self._membership is None else self._membership.control
-        self.control = control(
+        self.control = self._member.control(
             self._settings,
             self.mode,
             self.disk_pause,
@@ -260,8 +254,9 @@ class Assembly:
         around, config, network = self._around, self._config, self._network
         refresher, types = self._output.refresher, make_types(config)
         scope, options = self.frontier.view.scope, network.options.for_url
+        login_headers = None if self.sessions is None else self.sessions.headers
         requests: RequestMaker = Requests(
-            types, scope, self._site_configs.most_bytes, options, refresher
+            types, scope, self._site_configs.most_bytes, options, refresher, login_headers
         )
         make_intake: Callable[..., Intake] = Intake
         if config.check_links:
@@ -288,6 +283,7 @@ class Assembly:
             self.stats,
             refresher,
             self._on_disk.link_notes,
+            self.sessions,
             clock=around.clock,
             wall=around.wall,
             pages=around.tuning.pages_a_turn,
@@ -298,12 +294,8 @@ class Assembly:
         """Make the engine with its stages, and the work between turns."""
         around, config, network = self._around, self._config, self._network
         refresher, tuning = self._output.refresher, around.tuning
-        listeners = [*self._ports.listeners]
-        fetcher: Fetching = network.fetcher
-        if self._membership is not None:
-            listeners.append(self._membership)
-            wait = lambda: self._settings.config.wait_duration  # noqa: E731
-            fetcher = self._membership.taking_turns(network.fetcher, wait, config.wait_by)
+        listeners = [*self._ports.listeners, *self._member.listeners]
+        around.poller.woken = self._member.woken
         if self._site_settings.has_hours:
             listeners.append(HoursListener(self._site_settings, around.wall))
         requests, intake = self._make_page_stages()
@@ -314,7 +306,7 @@ class Assembly:
             self.frontier,
             network.names,
             requests,
-            fetcher,
+            self._member.fetching(network.fetcher, self._wait_duration, config.wait_by),
             intake,
             self._output,
             self.stats,
@@ -322,9 +314,6 @@ class Assembly:
             self._feeder,
             clock=around.clock,
         )
-        limit_at = self.stats.started + (config.limit_time or inf)
-        if self._fleet is not None:
-            limit_at = self._fleet.limit_at
         self.stopping = Stopping(
             self.engine,
             self.mode,
@@ -334,10 +323,10 @@ class Assembly:
             Finishing(refresher, around.clock, tuning.grace),
             self._feeder,
             outlives=config.high_level_web_server and self._ports.status is not None,
-            limit_at=limit_at,
+            limit_at=self._part.limit_at(self.stats.started),
             had_work=self._start is Start.RESUME or self.frontier.owed > 0,
             grace=tuning.grace,
-            has_others=self._has_others,
+            has_others=self._member.has_others,
         )
         self.housekeeping = Housekeeping(
             self.stats,
@@ -348,28 +337,13 @@ class Assembly:
             self._feeder,
             self.saving.request,
             debug=self.engine if config.debug else None,
+            notices=tuple if self.sessions is None else self.sessions.take_notices,
         )
+        self.cookie_export = CookieExport(config, network.fetcher.jars)
 
-    def _seed(self, seeds: Iterable[str]) -> None:
-        """Queue the seeds; a node does so when it joins, if the crawl has none yet."""
-        fleet, membership = self._fleet, self._membership
-
-        def seed() -> bool:
-            self._on_disk.seed(seeds)
-            return bool(seeds)
-
-        if fleet is None or membership is None:
-            seed()
-        elif fleet.has_seeds:
-            for url in seeds:
-                self.logins.learn(url)
-            fleet.seed(list(seeds))
-        else:
-            membership.seed_with(seed)
-
-    def _has_others(self) -> bool:
-        """Whether URLs may still come from other nodes."""
-        return self._membership is not None and self._membership.has_others
+    def _wait_duration(self) -> float:
+        """waitDuration, which commands change."""
+        return self._settings.config.wait_duration
 
     def __repr__(self) -> str:
         return f"<Assembly {self.engine!r}>"

@@ -1,17 +1,25 @@
-"""The line about a file of cookies that no seed gets: they are of other hosts, or have expired."""
+"""Lines about cookies of a file that no site gets: of other hosts, expired, or with a tab."""
 
 from collections.abc import Iterable, Iterator
 
 from larbinpy.console.text import counted
-from larbinpy.fetch.cookies import HTTP_ONLY, cookie_lines
+from larbinpy.fetch.cookies_txt import HTTP_ONLY, cookie_lines, has_tab
 
 
-def useless(path: str, hosts: Iterable[str], wall: float) -> str | None:
-    """A line about a cookies.txt of which none of these `hosts` gets a cookie; None if one does.
+def cookie_notes(path: str, hosts: Iterable[str], wall: float) -> list[str]:
+    """Lines about the cookies of a cookies.txt that these `hosts` do not get.
 
     `wall` is the Unix time.
     """
-    cookies = [line.removeprefix(HTTP_ONLY).split(b"\t") for line in cookie_lines(path)]
+    cookies = cookie_lines(path)
+    tabs = sum(map(has_tab, cookies))
+    left = [f"{path}: left out: {counted(tabs, 'cookie')} with a tab in the value"] if tabs else []
+    return [*left, *filter(None, [_useless(path, cookies, hosts, wall)])]
+
+
+def _useless(path: str, lines: list[bytes], hosts: Iterable[str], wall: float) -> str | None:
+    """A line about cookies of which none of these `hosts` gets one; None if one does."""
+    cookies = [line.removeprefix(HTTP_ONLY).split(b"\t") for line in lines]
     domains, expired = set(), 0
     for host, with_subdomains, _, _, expires, *_ in cookies:
         if 0 < _number(expires) <= wall:

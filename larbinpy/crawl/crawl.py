@@ -9,12 +9,15 @@ from typing import TextIO
 from larbinpy._version import __version__
 from larbinpy.config import Config, ConfigError, texts
 from larbinpy.config.request_kinds import SEED
+from larbinpy.console.text import printable
 from larbinpy.crawl.assembly import Assembly
 from larbinpy.crawl.control.restart import Restart
 from larbinpy.crawl.own_plug import guarded
+from larbinpy.crawl.participation import Alone, Participation
 from larbinpy.crawl.resources.surroundings import DEFAULT, Surroundings, Tuning
 from larbinpy.crawl.run import Run
 from larbinpy.errors import FULL, what_failed
+from larbinpy.exit_status import Ending
 from larbinpy.loop.clock import Clock, clock, wall
 from larbinpy.loop.poller import Poller
 from larbinpy.loop.signals import Signals
@@ -27,7 +30,9 @@ class Crawl:
 
     `output` is a plug of your own (`larbinpy.output.Output`), called besides those of
     outputMode. `seeds` are added to those of startUrl. A resumed crawl keeps the settings that
-    its console has changed, except for keywords in `fixed`. `progress` is auto, bar, log or none.
+    its console has changed, except for keywords in `fixed`. A node compares the fields `written`
+    with the crawl that it joins; None: all that are not the default. `assumed` is a line about the
+    others, printed unless it joins. `progress` is auto, bar, log or none.
     `clock`, `wall`, `poller` and `tuning` are for tests; the caller closes a given `poller`.
     Raises ConfigError for a seed that is not a URL to crawl.
     """
@@ -40,6 +45,8 @@ class Crawl:
         seeds: Iterable[str] = (),
         start: Start = Start.REFUSE,
         fixed: Collection[str] = (),
+        written: Collection[str] | None = None,
+        assumed: str = "",
         progress: str = "none",
         stdout: TextIO | None = None,
         stderr: TextIO | None = None,
@@ -53,6 +60,8 @@ class Crawl:
         self._seeds = _parsed(chain(config.start_url, seeds))
         self._start = start
         self._fixed = fixed
+        self._written = written
+        self._assumed = assumed
         self._progress = progress
         self._stdout = stdout or sys.stdout
         self._stderr = stderr or sys.stderr
@@ -62,6 +71,8 @@ class Crawl:
         self._tuning = tuning
         self._signals = Signals()
         self._run: Run | None = None
+        # Why this node joins its fleet again.
+        self._rejoins = ""
         #: The report of the crawl, once `run` has returned.
         self.report: dict[str, object] = {}
 
@@ -76,19 +87,29 @@ class Crawl:
             with ExitStack() as closing:
                 self._signals.catch(closing)
                 try:
-                    self._run = self._open(closing)
-                except OSError as error:
-                    if error.errno in FULL:
-                        raise
-                    raise ConfigError(what_failed(error)) from error
-                try:
-                    ending = self._run.complete()
+                    run, ending = self._complete(closing)
                 except Restart as reason:
-                    self._run.say(f"{reason}: this node joins again")
-                    self._start = Start.RESUME
+                    self._restarts(str(reason))
                     continue
-                self.report = self._run.report(ending)
+                self.report = run.report(ending)
                 return ending.code
+
+    def _complete(self, closing: ExitStack) -> tuple[Run, Ending]:
+        """Assemble the crawl and run it; return the run that makes the report."""
+        try:
+            run = self._opened(closing)
+        except KeyboardInterrupt:
+            # A signal came while this node waited for Redis, to join again.
+            if self._run is None:
+                raise
+            return self._run, Ending.STOPPED if self._signals.stops < 2 else Ending.FORCED
+        self._run = run
+        return run, run.complete()
+
+    def _restarts(self, why: str) -> None:
+        if self._run is not None:
+            self._rejoins = why
+            self._start = Start.RESUME
 
     def snapshot(self) -> dict[str, object]:
         """The snapshot of the crawl that the status page shows, as JSON-able values.
@@ -126,6 +147,19 @@ class Crawl:
             raise RuntimeError("the crawl does not run yet; pass `seeds` to Crawl")
         return self._run
 
+    def _opened(self, closing: ExitStack) -> Run:
+        try:
+            return self._open(closing)
+        except OSError as error:
+            if error.errno in FULL:
+                raise
+            raise ConfigError(what_failed(error)) from error
+
+    def _say(self, line: str) -> None:
+        """Print a line while there is no crawl to do it."""
+        self._stderr.write(f"larbinpy: {printable(line)}\n")
+        self._stderr.flush()
+
     def _open(self, closing: ExitStack) -> Run:
         poller = self._poller
         if poller is None:
@@ -140,40 +174,47 @@ class Crawl:
             closing=closing,
             tuning=self._tuning,
         )
-        config, fleet = self._config, None
-        if config.join:
-            # Here, since only a node needs these modules.
-            from larbinpy.fleet import require
-
-            require()
-            from larbinpy.crawl.fleet.joining import Fleet
-
-            fleet = Fleet.open(
-                config,
-                poller,
-                self._clock,
-                closing,
-                start=self._start,
-                seeds=bool(self._seeds),
-                is_stopped=lambda: self._signals.stops > 0,
-            )
-            config = fleet.config
+        part = self._take_part(poller, closing)
         parts = Assembly(
-            config,
+            part,
             start=self._start,
             seeds=self._seeds,
             own_output=self._own_output,
             progress=self._progress,
             around=around,
-            fixed=self._fixed if fleet is None else [*self._fixed, *fleet.changed],
-            fleet=fleet,
+            fixed=self._fixed,
         )
-        if fleet is None or fleet.has_seeds:
-            # The seeds are queued now; there may be millions, so the list is freed. A node whose
-            # session ends before the crawl has its first seeds gives them again.
+        if self._rejoins:
+            parts.notes.insert(0, f"{self._rejoins}: this node joins again")
+        elif self._assumed and part.is_new:
+            parts.notes.insert(0, self._assumed)
+        if not part.keeps_seeds:
+            # The seeds are queued now; there may be millions, so the list is freed.
             self._seeds.clear()
         self._signals.wake(poller, closing)
-        return Run(config, parts, self._signals)
+        return Run(part.config, parts, self._signals)
+
+    def _take_part(self, poller: Poller, closing: ExitStack) -> Participation:
+        if not self._config.join:
+            return Alone(self._config, self._tuning.kinds)
+        # Here, since only a node needs these modules.
+        from larbinpy.fleet import require
+
+        require()
+        from larbinpy.crawl.fleet.joining import Fleet
+
+        return Fleet.open(
+            self._config,
+            poller,
+            self._clock,
+            closing,
+            start=self._start,
+            written=self._written,
+            seeds=bool(self._seeds),
+            rejoins=bool(self._rejoins),
+            is_stopped=lambda: self._signals.stops > 0,
+            say=self._say,
+        )
 
 
 def _parsed(seeds: Iterable[str]) -> list[str]:

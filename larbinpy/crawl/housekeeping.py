@@ -1,8 +1,9 @@
 """The work of each second of a crawl: Larbin's cron."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from math import inf
 
+from larbinpy.console.text import printable
 from larbinpy.crawl.resources.display import Display
 from larbinpy.crawl.resources.network import Network
 from larbinpy.crawl.resources.on_disk import Journals
@@ -26,8 +27,12 @@ class Housekeeping:
         save: Callable[[], None] = lambda: None,
         *,
         debug: object = None,
+        notices: Callable[[], Iterable[str]] = tuple,
     ) -> None:
-        """`save` requests a checkpoint; the repr of `debug` is printed, unless it is None."""
+        """`save` requests a checkpoint; the repr of `debug` is printed, unless it is None.
+
+        `notices` returns lines to print, each once.
+        """
         self._stats = stats
         self._network = network
         self._frontier = frontier
@@ -36,6 +41,7 @@ class Housekeeping:
         self._feeder = feeder
         self._save = save
         self._debug = debug
+        self._notices = notices
         self._next = 0.0
         self._outage = Outage()
 
@@ -59,7 +65,7 @@ class Housekeeping:
         self._display.show()
         for change in self._outage.look(resolver.stats()["servers"], now):
             self._display.say(change)
-        for line in self._feeder.second(now):
+        for line in (*self._feeder.second(now), *map(printable, self._notices())):
             self._display.say(line)
         if self._feeder.holds:
             # It takes pages only that a checkpoint covers.

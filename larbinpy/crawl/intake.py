@@ -3,8 +3,9 @@
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 from functools import partial
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from larbinpy.crawl.media_types import Types
 from larbinpy.frontier.frontier import Frontier
@@ -33,6 +34,37 @@ class Expect(Protocol):
     """Looks names up in advance."""
 
     def expect(self, names: Iterable[str], now: float) -> None: ...
+
+
+class Verdict(Enum):
+    """The fate of a reply from a site with a login."""
+
+    #: It is what those who are logged in see.
+    KEEP = auto()
+    #: The session has ended: it is fetched again after a login.
+    AGAIN = auto()
+    #: The session has ended, and that is the URL's doing: its outcome is set, and it is not stored.
+    DROP = auto()
+
+
+class Judgement(NamedTuple):
+    """A verdict, and the URLs that may have been fetched after the session ended."""
+
+    verdict: Verdict
+    again: Sequence[Url] = ()
+
+
+class Sessions(Protocol):
+    """Judges the replies of sites with a login."""
+
+    def has(self, site: str) -> bool:
+        """Whether the site with this key has a login."""
+
+    def judge(self, page: Page) -> Judgement:
+        """Judge a reply of such a site."""
+
+    def blank(self, page: Page) -> None:
+        """Remove from the headers of a reply what would let others take over the session."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -68,6 +100,7 @@ class Intake:
         stats: Stats,
         refresher: Refresher = NO_REFRESH,
         link_notes: LinkNotes = NO_LINK_NOTES,
+        sessions: Sessions | None = None,
         *,
         clock: Clock,
         wall: Clock,
@@ -83,6 +116,9 @@ class Intake:
         self._link_notes = link_notes
         self._stats = stats
         self._refresher = refresher
+        self._sessions = sessions
+        # The last reply that was judged; it comes again if the disk refuses it.
+        self._judged: Page | None = None
         self._clock = clock
         self._wall = wall
         self._pages = pages
@@ -111,14 +147,37 @@ class Intake:
         for done in range(self._pages):
             if not self._landed or (done and work.over):
                 break
-            self._process(self._landed.popleft(), now)
+            page = self._landed.popleft()
+            if self._sessions is None or self._passes(page, self._sessions, now):
+                self._process(page, now)
         for page in self._frontier.decided(_FATES):
             if page.outcome is not Outcome.SUCCESS:
                 self._output_plug.missed(page)
             self._write_down(page)
 
+    def _passes(self, page: Page, sessions: Sessions, now: float) -> bool:
+        """Whether a reply is to be processed: not if it is of a login, or the session has ended.
+
+        Such a reply reaches no output.
+        """
+        url = page.url
+        if url.ask is not None:
+            self._frontier.login_done(page, now, self._wall())
+            return False
+        if self._judged is page or not sessions.has(url.site):
+            return True
+        if url.owner is None:
+            verdict, again = sessions.judge(page)
+            if verdict is not Verdict.KEEP:
+                is_last = verdict is Verdict.DROP
+                self._frontier.lost(page, now, self._wall(), again=again, last=is_last)
+                return False
+        sessions.blank(page)
+        self._judged = page
+        return True
+
     def _process(self, page: Page, now: float) -> None:
-        if page.url.robots_for is not None:
+        if page.url.owner is not None:
             self._output_reply(page)
             self._frontier.robots_done(page, now, self._wall())
             return

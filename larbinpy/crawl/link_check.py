@@ -47,7 +47,7 @@ class LinkCheck:
 
     def only_asks(self, url: Url) -> bool:
         """Whether the reply to `url` is not read."""
-        if url.robots_for is not None:
+        if url.owner is not None:
             return False
         if not self._area.has(url.href):
             return True
@@ -74,8 +74,8 @@ class CheckRequests:
             if url.attempt == 0:
                 request.options = self._by_head(request.options)
             else:
-                request.headers = _FIRST_BYTE
-        elif url.robots_for is None:
+                request.headers = (*request.headers, *_FIRST_BYTE)
+        elif url.owner is None:
             request.accept = partial(_checked, request.accept)
         return request
 

@@ -43,7 +43,7 @@ class RequestChanger(Protocol):
 
         `options` themselves, or a copy by `dataclasses.replace`. Equal options should be one
         object, because a connection's handle is reset for each other one. Also called for
-        requests for robots.txt, of which `url.robots_for` is not None.
+        requests for robots.txt, of which `url.robots_for` is not None, and for those of logins.
         """
 
 
@@ -61,6 +61,9 @@ def guarded(plug: Output) -> Output:
     """
     name = type(plug).__name__
     methods = {each: _guard(plug, each) for each in _METHODS if hasattr(plug, each)}
+    if hasattr(plug, "user_login"):
+        # Its exceptions are failures of the login.
+        methods["user_login"] = getattr(plug, "user_login")  # noqa: B009 - a plug need not have it
     if hasattr(plug, "request"):
         methods["request"] = _guard_request(plug)
     if hasattr(plug, "finish"):

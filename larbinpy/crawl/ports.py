@@ -22,6 +22,11 @@ class Ports:
     def __init__(
         self, config: Config, poller: Poller, control: Control, closing: ExitStack
     ) -> None:
+        #: Searches the content database, if there is one.
+        self.finder: FinderProcess | None = None
+        if "database" in config.output_mode:
+            self.finder = FinderProcess(poller, finder_command(config.content_database))
+            closing.callback(self.finder.close)
         self.input: InputPort | None = None
         self.status: StatusServer | None = None
         if config.input_port:
@@ -29,7 +34,7 @@ class Ports:
                 self.input = InputPort(poller, control, config.input_host, config.input_port)
             closing.callback(self.input.close)
         if config.http_port:
-            self.status = _open_status_server(config, poller, control, closing)
+            self.status = _open_status_server(config, poller, control, self.finder, closing)
 
     @property
     def listeners(self) -> list[Listener]:
@@ -37,15 +42,16 @@ class Ports:
 
 
 def _open_status_server(
-    config: Config, poller: Poller, control: Control, closing: ExitStack
+    config: Config,
+    poller: Poller,
+    control: Control,
+    finder: FinderProcess | None,
+    closing: ExitStack,
 ) -> StatusServer:
     folder = Path(config.state_dir)
     posting = Posting(control, token.issue(folder))
     closing.callback(token.withdraw, folder)
     where = config.http_host, config.http_port
-    finder = None
-    if "database" in config.output_mode:
-        finder = FinderProcess(poller, finder_command(config.content_database))
     with _naming("httpPort", config.http_port):
         server = StatusServer(poller, control.status, *where, config.histograms, posting, finder)
     closing.callback(server.close)

@@ -1,9 +1,10 @@
 """URLs of earlier runs that are queued again at a resume, because what ended them has changed.
 
 They are read from the crawl log: those that a limit by site ended, once a limit is raised or
-removed; and all URLs of a crawl that owes nothing and never got a reply, for instance because
-allowPrivate was off. It is done before the first checkpoint of the run. That saves the queues and
-the time up to which the log was read together, so after a kill no URL is lost or queued twice.
+removed; those that a failed login ended; and all URLs of a crawl that owes nothing and never got a
+reply, for instance because allowPrivate was off. It is done before the first checkpoint of the run.
+That saves the queues and the time up to which the log was read together, so after a kill no URL is
+lost or queued twice.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -34,6 +35,7 @@ class PutBack(SavedValue):
         self._totals = totals
         self._wall = wall
         self._limits = _limits(config)
+        self._logs_in = config.login_file is not None
         # The limits of the last run; None if they are not known.
         self._before: dict[str, Any] | None = None
         # Outcome -> the time before which all URLs with it were queued again.
@@ -51,6 +53,9 @@ class PutBack(SavedValue):
         if outcomes[Outcome.SITE_LIMIT] and _raised(self._before, self._limits):
             number = self._queue({Outcome.SITE_LIMIT.value})
             return [f"limits by site have changed; URLs queued again: {number}"]
+        if outcomes[Outcome.LOGIN_FAILED] and self._logs_in:
+            number = self._queue({Outcome.LOGIN_FAILED.value})
+            return [f"a login had failed; URLs queued again: {number}"]
         return []
 
     def _queue(self, outcomes: Collection[str]) -> int:

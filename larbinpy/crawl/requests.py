@@ -1,11 +1,12 @@
 """The request for a URL: how much of its reply is read, which types, on which conditions."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol
 
 from larbinpy.crawl.media_types import Types, any_reply
 from larbinpy.crawl.own_plug import RequestChanger
+from larbinpy.crawl.sites.request_options import of_login
 from larbinpy.fetch.robots import MAX_SIZE
 from larbinpy.fetch.settings import Refusal, Request, RequestOptions
 from larbinpy.frontier.scope.scope import Reason, Scope
@@ -27,7 +28,8 @@ class RequestMaker(Protocol):
 class Requests:
     """Makes ordinary requests.
 
-    `most_bytes` returns maxPageSize for a URL, `options` the options of its requests.
+    `most_bytes` returns maxPageSize for a URL, `options` the options of its requests, and
+    `login_headers` the header lines of the login to its site; None if no site has one.
     """
 
     def __init__(
@@ -37,22 +39,28 @@ class Requests:
         most_bytes: Callable[[Url], int],
         options: Callable[[Url], RequestOptions],
         refresher: Refresher = NO_REFRESH,
+        login_headers: Callable[[Url], Sequence[str]] | None = None,
     ) -> None:
         self._types = types
         self._scope = scope
         self._most_bytes = most_bytes
         self._options = options
         self._refresher = refresher
+        self._login_headers = login_headers
 
     def make(self, url: Url, address: str) -> Request:
         """The request for `url` at `address`."""
         options = self._options(url)
-        if url.robots_for is not None:
-            return Request(url, address, any_reply, ROBOTS_SIZE, options)
         most = self._most_bytes(url)
+        if url.ask is not None:
+            return Request(url, address, any_reply, most, of_login(options, url, url.ask))
+        if url.owner is not None:
+            return Request(url, address, any_reply, ROBOTS_SIZE, options)
         accept = partial(self._refuse, url, most)
-        conditions = self._refresher.conditions(url.href)
-        return Request(url, address, accept, most, options, conditions)
+        headers = self._refresher.conditions(url.href)
+        if self._login_headers is not None:
+            headers = (*headers, *self._login_headers(url))
+        return Request(url, address, accept, most, options, headers)
 
     def _refuse(self, url: Url, max_size: int, media_type: str, size: int | None) -> Refusal | None:
         """Why the body of a reply for `url` is not received; None if it is.

@@ -26,7 +26,9 @@ class Run:
         self._stopping = parts.stopping
         self._saving = parts.saving
         self._housekeeping = parts.housekeeping
+        self._cookie_export = parts.cookie_export
         self._log = parts.log
+        self._sessions = parts.sessions
         self._reserve = parts.reserve
         self._stats = parts.stats
         self._totals = parts.totals
@@ -71,6 +73,13 @@ class Run:
             self._save_at_last()
             raise
         self._display.show(ending)
+        if self._sessions is not None:
+            for line in self._sessions.take_notices():
+                self._display.say(printable(line))
+            failed = self._sessions.failed_for_nothing()
+            if ending is Ending.FINISHED and failed:
+                ending = Ending.LOGIN
+                self._display.say(printable(f"{ending.reason}: {', '.join(failed)}"))
         if ending is Ending.FINISHED and self._nothing_fetched:
             ending = Ending.NOTHING
             why = failures(self._totals.outcomes, self._stats)
@@ -92,6 +101,7 @@ class Run:
             self._saving.step(now, all_decided=self._all_decided)
             if over:
                 self._saving.save(ended=True)
+                self._cookie_export.write()
         except OSError as error:
             if not passes(error) or self._is_to_stop:
                 raise

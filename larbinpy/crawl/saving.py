@@ -8,7 +8,7 @@ from larbinpy.storage.checkpoints import Checkpoints
 
 
 class Saving:
-    """Begins checkpoints: at intervals, after seeds were added, and when all URLs are decided."""
+    """Begins checkpoints: at intervals, after seeds and logins, and when all URLs are decided."""
 
     def __init__(self, checkpoints: Checkpoints, stats: Stats, clock: Clock) -> None:
         self._checkpoints = checkpoints
@@ -27,7 +27,10 @@ class Saving:
         return self._checkpoints.deadline
 
     def request(self) -> None:
-        """Begin a checkpoint after this turn: seeds were added, which no page links to."""
+        """Begin a checkpoint after this turn: there is what no later run could find out.
+
+        Seeds were added, which no page links to, or a login has ended.
+        """
         self._requested = True
 
     def step(self, now: float, *, all_decided: bool) -> None:

@@ -11,6 +11,7 @@ from larbinpy.crawl.media_types import any_reply
 from larbinpy.crawl.resources.network import Names, Network, permitting, raise_open_files
 from larbinpy.crawl.sites.configs import SiteConfigs
 from larbinpy.crawl.sites.logins import Logins
+from larbinpy.crawl.sites.request_options import of_login
 from larbinpy.dns.address import is_public
 from larbinpy.dns.lookup import Answer
 from larbinpy.fetch.fetcher import Fetcher
@@ -49,17 +50,27 @@ def fetch_one(text: str, config: Config) -> dict[str, object]:
     return describe(page)
 
 
-def fetch(url: Url, config: Config, poller: Poller, network: Network) -> Page:
-    """The page of `url`, from a public address of its host, unless allowPrivate permits all."""
+def fetch(
+    url: Url,
+    config: Config,
+    poller: Poller,
+    network: Network,
+    headers: tuple[str, ...] = (),
+) -> Page:
+    """The page of `url`, from a public address of its host, unless allowPrivate permits all.
+
+    `url` may be the request of a login; `headers` are further header lines.
+    """
     answer = _resolve(url.host, poller, network.names)
     if answer.reason is not None:
         return Page(url, Outcome.NO_DNS, detail=answer.reason)
     permitted = [a for a in answer.addresses if permitting(config, is_public)(a)]
     if not permitted:
         return Page(url, Outcome.PRIVATE_ADDRESS, detail=answer.addresses[0])
-    request = Request(
-        url, permitted[0], any_reply, config.max_page_size, network.options.for_url(url)
-    )
+    options = network.options.for_url(url)
+    if url.ask is not None:
+        options = of_login(options, url, url.ask)
+    request = Request(url, permitted[0], any_reply, config.max_page_size, options, headers)
     page = _request(request, poller, network.fetcher)
     if page.outcome is Outcome.EARLY_STOP and page.status and not page.body:
         url.attempt += 1
@@ -85,6 +96,12 @@ def _resolve(host: str, poller: Poller, names: Names) -> Answer:
         if answer is None:
             _wait(poller, names.deadline, now)
     return answer
+
+
+def wait_until(time: float, poller: Poller) -> None:
+    """Do nothing until the `time` of the clock."""
+    while (now := clock()) < time:
+        _wait(poller, time, now)
 
 
 def _wait(poller: Poller, deadline: float | None, now: float) -> None:

@@ -17,6 +17,9 @@ page's way, then of a search:
     filters       conditions on the other columns: site:, lang:, type:, since:
     ranking       finds the pages of a query, best first, in bounded time
     hits          the pages that were found, as they are shown
+    merging       the answers of several databases as one
+    exchange      answers between processes
+    several       databases of several nodes as one
     records       single pages and their changes
     sqlite/       one file (the default)
     mysql/        MariaDB or MySQL

@@ -19,7 +19,8 @@ class Unavailable(DatabaseError):
 
 
 class Writer(Protocol):
-    """Writes pages. One process at a time; another that opens it gets `Unavailable`."""
+    """Writes pages. A file has one at a time; another that opens it gets `Unavailable`. A server
+    may have many, each for another spool."""
 
     def position(self, spool: str) -> Position | None:
         """The end of the last page of the spool of this name; None if it has none of it.
@@ -79,6 +80,8 @@ class Hit:
     #: The passage, and the ranges of its characters that are hits.
     snippet: str = ""
     marks: list[tuple[int, int]] = field(default_factory=list)
+    #: By which hits are sorted, newest first.
+    date: str = ""
 
     def fields(self) -> dict[str, Any]:
         """The hit as `larbinpy search --json` and /search.json give it."""

@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import Any
 
 from larbinpy.database.base import Found, Hit, Wish
-from larbinpy.database.filters import one_of
+from larbinpy.database.filters import DATE, one_of
 from larbinpy.database.ranking import DEPTH, Late, Listing, Ranked, Scored
 from larbinpy.database.records import Rows, parts_of, unpacked_text
 from larbinpy.search.query import Query
@@ -25,7 +25,7 @@ class HitReader:
             ranked.total = len(pages)
         first = (max(1, wish.page) - 1) * wish.n
         shown = dict(pages[:DEPTH][first : first + wish.n])
-        columns = "url, title, lang, fetched, type, published"
+        columns = f"url, title, lang, fetched, type, published, {DATE}"
         where, arguments = one_of("page.id", shown)
         rows = self._rows(
             "SELECT page.id, text, text_size, more, more_size, sample, sample_size, summary, "
@@ -37,9 +37,11 @@ class HitReader:
         by_page = {row[0]: row[1:] for row in rows}
         hits = []
         for page, score in shown.items():
-            *stored, summary, url, title, lang, fetched, type_, published = by_page[page]
+            *stored, summary, url, title, lang, fetched, type_, published, date = by_page[page]
             hit = Hit(
-                url, title or url, score, lang, fetched, type_ or "", published, summary or ""
+                *(url, title or url, score, lang, fetched, type_ or "", published),
+                snippet=summary or "",
+                date=date,
             )
             # A page that cannot be read, or not in time, is shown by its summary.
             if self._clock() < until:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from larbinpy.database.base import DatabaseError, Finder, Writer
@@ -15,7 +16,7 @@ _SERVERS = ("mysql://", "mariadb://")
 def open_writer(where: str) -> Writer:
     """Open the database `where` to write, and make it if there is none.
 
-    Raises `DatabaseError`, `Unavailable` if another process writes.
+    Raises `DatabaseError`, `Unavailable` if another process writes to the file.
     """
     writer: Writer = _kind(where, "writer").Writer(where)
     return writer
@@ -31,7 +32,7 @@ def rebuild(where: str, progress: Progress) -> int:
     """Index all pages of a database again, from what is stored; return their number.
 
     Searches go on meanwhile, and if it is killed the old index stays. Raises `DatabaseError`,
-    `Unavailable` while a crawl fills the database; so do the next two.
+    `Unavailable` while a crawl fills the file; so do the next two.
     """
     return int(_kind(where, "maintenance").rebuild(where, progress))
 
@@ -44,6 +45,13 @@ def verify(where: str, progress: Progress) -> list[str]:
 def optimize(where: str, progress: Progress) -> None:
     """Make a database smaller and searches faster."""
     _kind(where, "maintenance").optimize(where, progress)
+
+
+def require(where: str) -> None:
+    """Raise DatabaseError if the package that speaks with its server is not installed."""
+    if is_server(where) and find_spec("pymysql") is None:
+        hint = "install it: pip install 'larbinpy[mysql]'"
+        raise DatabaseError(f"{where}: PyMySQL is not installed; {hint}")
 
 
 def is_server(where: str) -> bool:
@@ -59,10 +67,5 @@ def _kind(where: str, side: str) -> Any:
     # Loaded when used: whoever has a file needs no client of a server.
     if not is_server(where):
         return import_module(f"larbinpy.database.sqlite.{side}")
-    try:
-        return import_module(f"larbinpy.database.mysql.{side}")
-    except ModuleNotFoundError as error:
-        if error.name != "pymysql":
-            raise
-        hint = "install it: pip install 'larbinpy[mysql]'"
-        raise DatabaseError(f"{where}: PyMySQL is not installed; {hint}") from None
+    require(where)
+    return import_module(f"larbinpy.database.mysql.{side}")

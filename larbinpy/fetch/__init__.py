@@ -6,6 +6,6 @@ options     libcurl's options for a request
 transfer    collects one reply
 errors      libcurl's errors as outcomes
 brake       holds transfers back (bondWidth); throttle is its token bucket
-cookies     the cookie jar; saved_cookies saves it with the state
+cookies     a cookie jar, jars all of them; saved_cookies saves that of the crawl
 robots      the rules of a robots.txt; path_rules matches its patterns
 """

@@ -1,19 +1,17 @@
 """The cookie jar of a crawl: libcurl's own, shared by all handles, and bounded."""
 
-from codecs import BOM_UTF8
 from collections.abc import Sequence
 from zlib import crc32
 
 import pycurl
 
+from larbinpy.fetch.cookies_txt import HTTP_ONLY, cookie_lines
 from larbinpy.fetch.transfer import Taker
 from larbinpy.url import Url
 
 #: Estimated bytes of a cookie besides its header line and its URL, of which it has host and path.
 _EACH = 200
 _SET_COOKIE = b"set-cookie:"
-#: Begins the line of a cookie that scripts may not read, which looks like a comment.
-HTTP_ONLY = b"#HttpOnly_"
 #: libcurl ignores longer ones.
 _LONGEST = 5000
 
@@ -114,22 +112,19 @@ class Jar(NoJar):
 
     def trim(self) -> None:
         if self._size > self._most:
-            self._curl.setopt(pycurl.COOKIELIST, "ALL")
-            self._fill()
-            self._known.clear()
-            self._size = 0
-            self.version += 1
+            self.empty()
+
+    def empty(self) -> None:
+        """Remove all cookies, except those of the given file. As `trim`, not from a callback."""
+        self._curl.setopt(pycurl.COOKIELIST, "ALL")
+        self._fill()
+        self._known.clear()
+        self._size = 0
+        self.version += 1
 
     def close(self) -> None:
         self._curl.close()
         self._share.close()
-
-
-def cookie_lines(path: str) -> list[bytes]:
-    """The lines of a cookies.txt that are cookies. libcurl drops those that have expired."""
-    with open(path, "rb") as file:
-        lines = (line.removeprefix(BOM_UTF8).strip(b"\r\n") for line in file)
-        return [ln for ln in lines if ln.startswith(HTTP_ONLY) or ln[:1] not in (b"#", b"")]
 
 
 def _identity(line: bytes) -> tuple[str, bytes, bytes]:

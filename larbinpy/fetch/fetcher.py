@@ -11,6 +11,7 @@ page. libcurl's timer is relative, and takes effect from the next `step`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import pycurl
 
@@ -18,6 +19,7 @@ from larbinpy.fetch import options
 from larbinpy.fetch.brake import Brake, NoBrake, bytes_received
 from larbinpy.fetch.cookies import Jar, NoJar
 from larbinpy.fetch.errors import by_proxy, concise, meaning
+from larbinpy.fetch.jars import Jars
 from larbinpy.fetch.settings import FetchSettings, Request, RequestOptions
 from larbinpy.fetch.transfer import Transfer
 from larbinpy.loop.poller import READ, WRITE, Poller
@@ -60,10 +62,9 @@ class Fetcher:
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._on_socket)
         self._multi.setopt(pycurl.M_TIMERFUNCTION, self._on_timer)
         self._new_handle = new_handle
-        #: The cookies of all handles.
-        self.jar = NoJar()
-        if settings.use_cookies:
-            self.jar = Jar(settings.most_cookies, settings.cookie_file)
+        make_jar = partial(Jar, settings.most_cookies, settings.cookie_file)
+        #: The cookies of all handles, and those of sites with a login.
+        self.jars = Jars(make_jar() if settings.use_cookies else NoJar(), make_jar)
         self._busy: dict[pycurl.Curl, Transfer] = {}
         # Pages whose requests could not be made; the next step returns them.
         self._unmade: list[Page] = []
@@ -144,7 +145,7 @@ class Fetcher:
         pages, self._unmade = self._unmade, []
         pages += self._collect()
         pages += self._expire(now)
-        self.jar.trim()
+        self.jars.trim()
         assert len(self._free) + len(self._busy) == max(self._size, len(self._busy)), self
         return pages
 
@@ -181,7 +182,7 @@ class Fetcher:
         while self._free:
             self._close(self._free.pop())
         self._size = 0
-        self.jar.close()
+        self.jars.close()
 
     # -- libcurl's two callbacks, and the calls they ask for --
 
@@ -280,23 +281,26 @@ class Fetcher:
 
     def _handle(self) -> pycurl.Curl:
         curl = self._new_handle()
-        self.jar.hand(curl)
+        self.jars.common.hand(curl)
         return curl
 
     def _adopt(self, curl: pycurl.Curl, chosen: RequestOptions) -> None:
-        """Replace all options of a free handle; connections, cookies and the share stay."""
+        """Replace all options of a free handle; connections stay, and its jar if it is the same."""
         curl.reset()
+        self.jars.hand(curl, chosen.jar)
         for option, value in (*self._common, *options.shared(chosen)):
             curl.setopt(option, value)
         self._options[curl] = chosen
 
     def _close(self, curl: pycurl.Curl) -> None:
         self._options.pop(curl, None)
+        self.jars.forget(curl)
         curl.close()
 
     def _listen(self, curl: pycurl.Curl, transfer: Transfer) -> None:
         """Pass the reply to `transfer`, by way of jar and brake."""
-        header = self.jar.noting(transfer.header, transfer.request.url)
+        jar = self.jars.find(transfer.request.options.jar)
+        header = jar.noting(transfer.header, transfer.request.url)
         curl.setopt(pycurl.HEADERFUNCTION, self._brake.noting(curl, header))
         curl.setopt(pycurl.WRITEFUNCTION, self._brake.noting(curl, transfer.write))
 

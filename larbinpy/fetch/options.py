@@ -23,6 +23,13 @@ _PROTOCOLS = pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS
 #: that is unknown, and a Content-Length that is not a number.
 LENIENCY = frozenset({pycurl.E_BAD_CONTENT_ENCODING, WEIRD_SERVER_REPLY})
 
+_AUTH = {
+    "": pycurl.HTTPAUTH_BASIC | pycurl.HTTPAUTH_DIGEST,
+    "basic": pycurl.HTTPAUTH_BASIC,
+    "digest": pycurl.HTTPAUTH_DIGEST,
+    "negotiate": pycurl.HTTPAUTH_NEGOTIATE,
+}
+
 Setter = Callable[[int, object], None]
 
 
@@ -53,6 +60,8 @@ def shared(options: RequestOptions) -> list[tuple[int, object]]:
         (pycurl.CONNECTTIMEOUT_MS, round(options.timeout_connect * 1000)),
         (pycurl.USERAGENT, options.user_agent),
         *([(pycurl.NOBODY, 1)] if options.head else []),
+        *([] if options.body is None else [(pycurl.POSTFIELDS, options.body)]),
+        *([(pycurl.COOKIEFILE, "")] if options.jar else []),
         *_tls(options),
         *_login(options),
         *_proxy(options),
@@ -83,14 +92,15 @@ def _tls(options: RequestOptions) -> list[tuple[int, object]]:
 def _login(options: RequestOptions) -> list[tuple[int, object]]:
     """The login of the site.
 
-    A handle asks without it once, to see whether the site wants Basic or Digest. NTLM and
-    Negotiate, which log a connection in, are not offered.
+    A handle asks without it once, to see whether the site wants Basic or Digest, unless that is
+    known to be Basic. NTLM and Negotiate, which log a connection in, are not offered of themselves.
     """
-    if not options.login:
+    if not (options.login or options.auth):
         return []
+    # With an empty name libcurl takes the ticket.
     return [
-        (pycurl.HTTPAUTH, pycurl.HTTPAUTH_BASIC | pycurl.HTTPAUTH_DIGEST),
-        (pycurl.USERPWD, options.login.encode()),
+        (pycurl.HTTPAUTH, _AUTH[options.auth]),
+        (pycurl.USERPWD, (options.login or ":").encode()),
     ]
 
 

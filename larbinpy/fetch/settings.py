@@ -77,6 +77,13 @@ class RequestOptions:
     proxy_login: str = field(default="", repr=False)
     #: ``USER:PASSWORD`` for the site; empty for none.
     login: str = field(default="", repr=False)
+    #: How to send the login: "basic", "digest" or "negotiate", which takes the user's Kerberos
+    #: ticket; empty for Basic or Digest, as the site asks.
+    auth: str = ""
+    #: The body of a POST; None for other requests. Its type is one of `headers`.
+    body: bytes | None = field(default=None, repr=False)
+    #: The name of the cookie jar; empty for that of the crawl.
+    jar: str = ""
     #: PEM file of the authorities to trust instead of the system's.
     ca_file: str | None = None
     insecure_tls: bool = False

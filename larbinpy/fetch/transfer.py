@@ -94,7 +94,9 @@ class Transfer:
     def _begins_again(self, line: bytes) -> bool:
         """Whether libcurl repeats the request with the login that a 401 asks for."""
         options = self.request.options
-        if self.status != _UNAUTHORIZED or not options.login or line[:5] != b"HTTP/":
+        if not (options.login or options.auth):
+            return False
+        if self.status != _UNAUTHORIZED or line[:5] != b"HTTP/":
             return False
         self.complete = False
         self.status_line = ""

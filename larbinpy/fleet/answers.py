@@ -6,6 +6,18 @@ from typing import Any
 Answers = Mapping[str, Mapping[str, Any]]
 
 
+#: Seconds after which nobody is asked again where a URL stands: its host may have no owner
+#: from the death of a node until another one has taken the shard over.
+ASKED = 15.0
+
+
+def is_settled(answers: Answers, silent: Sequence[str]) -> bool:
+    """Whether it would not help to ask again where a URL stands."""
+    if not (answers or silent):
+        return True
+    return any(each.get("owner") or "state" in each for each in answers.values())
+
+
 def explained(answers: Answers, silent: Sequence[str]) -> dict[str, Any]:
     """Where a URL stands: its owner says so, or a node that has fetched it earlier."""
     owner = next((name for name in answers if answers[name].get("owner")), None)

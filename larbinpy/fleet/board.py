@@ -29,7 +29,7 @@ class Report(NamedTuple):
 
     #: Seconds since then.
     age: float
-    #: The fields that `Steering` tells.
+    #: The fields that `Reports` tells.
     status: Mapping[str, Any]
 
 
@@ -54,6 +54,15 @@ class Board(NamedTuple):
     def is_alive(self, name: str) -> bool:
         """Whether the node takes part and reports."""
         return self.is_member(name) and self.reports[name].age < SILENT
+
+    @property
+    def alive(self) -> dict[str, str]:
+        """The nodes that take part and report, with their sessions."""
+        return {
+            name: report.status["session"]
+            for name, report in self.reports.items()
+            if self.is_alive(name)
+        }
 
 
 class Drawn(NamedTuple):

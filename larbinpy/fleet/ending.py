@@ -19,6 +19,11 @@ class Ending:
     def __repr__(self) -> str:
         return f"<Ending {'seen once' if self._numbers else 'not seen'}>"
 
+    @property
+    def is_near(self) -> bool:
+        """Whether the last look found nothing, so that another one may prove the end."""
+        return self._numbers is not None
+
     def proven(self, look: Sequence[Standing]) -> bool:
         """Whether this look and the one before prove that the crawl is finished."""
         before, self._numbers = self._numbers, None

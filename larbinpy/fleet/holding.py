@@ -1,9 +1,14 @@
 """Which shards this session has, and which it takes or leaves next."""
 
-from collections.abc import Collection, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from enum import Enum
 
 from larbinpy.fleet.vault import NOBODY, Standing
+
+#: Shards move to a session some at a time: at most one in so many of all, or a few, ...
+_PART, _FEW = 16, 4
+#: ... and so many owed lines, which it loads in about a second.
+LINES = 250_000
 
 
 class Stage(Enum):
@@ -35,11 +40,17 @@ class Holding:
 
     def __init__(self) -> None:
         self._stages: dict[int, Stage] = {}
+        self._shares: Mapping[str, Set[int]] = {}
         #: The shards that it should have.
         self.wanted: Set[int] = frozenset()
 
     def __repr__(self) -> str:
         return f"<Holding {len(self._stages)} of {len(self.wanted)}>"
+
+    def plan(self, shares: Mapping[str, Set[int]], session: str) -> None:
+        """Let these be the shards that each member should have; `session` is this one."""
+        self._shares = shares
+        self.wanted = shares.get(session, frozenset())
 
     def move(self, shard: int, stage: Stage | None) -> None:
         """Let a shard enter a stage; RuntimeError if it may not follow the present one."""
@@ -72,6 +83,36 @@ class Holding:
             if look[shard].own == NOBODY or look[shard].own not in alive
         ]
 
-    def to_leave(self) -> list[int]:
+    @property
+    def surplus(self) -> list[int]:
         """The served shards that others should have."""
         return [shard for shard in self.at(Stage.SERVED) if shard not in self.wanted]
+
+    def to_leave(self, look: Sequence[Standing]) -> list[int]:
+        """The served shards that others should have next."""
+        surplus = set(self.surplus)
+        return [
+            shard
+            for session, share in self._shares.items()
+            if not surplus.isdisjoint(share)
+            for shard in _next(look, session, share)
+            if shard in surplus
+        ]
+
+
+def _next(look: Sequence[Standing], session: str, share: Set[int]) -> list[int]:
+    """The shards that a session should get next; all who look agree on them.
+
+    A shard that it takes makes room for another. So a session that loads slowly is given few, and
+    the others stay with their owners, who fetch their URLs meanwhile.
+    """
+    most = max(_FEW, len(look) // _PART)
+    found: list[int] = []
+    lines = 0
+    for shard in sorted(share):
+        if look[shard].own != session:
+            lines += look[shard].owing
+            if found and (len(found) == most or lines > LINES):
+                break
+            found.append(shard)
+    return found

@@ -8,15 +8,22 @@ A URL that is done is reported one round late. Its page must be on the disk, so 
 local checkpoint. Its links must be in the vault, so it waits until the next round, which has them,
 is acknowledged. The round after that clears its bit. So the writes of one round need no order: a
 crash between two of them repeats pages and loses no link.
+
+A page is counted for its site by the commit that clears its bit. So a page that is fetched again
+after a crash counts once, and the limit of a site neither costs it a page nor gives it one more.
+
+A block stays in the vault until all its lines are done. Where a slow site has some lines in many
+blocks, these are written again with empty lines for those that are done, so that lines keep their
+numbers.
 """
 
 from array import array
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from larbinpy.fleet.letters import pack, unpack
-from larbinpy.fleet.vault import Commit
+from larbinpy.fleet.vault import Commit, SiteWait
 from larbinpy.storage.state import SavedPart
 
 # The bits of an origin, lowest first: line (8), block (28), take. Below 2^24 takes it has at most
@@ -29,6 +36,10 @@ _BLOCK = (1 << _BLOCK_BITS) - 1
 #: Lines of a block, at most 256. Longer blocks pack better, but the block that grows is packed as
 #: a whole in each commit.
 _LINES = 128
+#: Blocks are thinned out if a shard has more lines in the vault than so many for each owed one.
+_LOOSE = 1.5
+#: Blocks that are read and thinned out at once.
+_THINNED = 16
 
 
 class Round(NamedTuple):
@@ -47,6 +58,7 @@ class _Shard:
         "block",
         "cleared",
         "count",
+        "counts",
         "fingerprints",
         "first",
         "full",
@@ -59,6 +71,9 @@ class _Shard:
         "received",
         "sent",
         "shard",
+        "size",
+        "sizes",
+        "sparse",
         "waits",
     )
 
@@ -81,8 +96,14 @@ class _Shard:
         self.full: dict[int, tuple[list[str], int]] = {}
         #: Inbox elements received since the last commit.
         self.received = 0
-        #: Waits, if they changed since the last commit.
-        self.waits: str | None = None
+        #: The counts of its sites since the last commit, and their waits that changed.
+        self.counts: Counter[str] = Counter()
+        self.waits: dict[str, SiteWait] = {}
+        #: Number of lines that the vault has by block, without the empty ones; and their sum.
+        self.sizes: dict[int, int] = {}
+        self.size = 0
+        #: Blocks of which at most half of these lines are owed.
+        self.sparse: set[int] = set()
         self.begin_block(0)
 
     def begin_block(self, block: int) -> None:
@@ -105,6 +126,30 @@ class _Shard:
                 # It is packed again when the block grows, and needed no more.
                 self.lines[line] = ""
 
+    def resize(self, block: int, size: int) -> None:
+        """The vault has so many lines of a block."""
+        self.size += size - self.sizes.pop(block, 0)
+        if size:
+            self.sizes[block] = size
+        if block != self.block and 0 < 2 * self.owed[block].bit_count() <= size:
+            self.sparse.add(block)
+        else:
+            self.sparse.discard(block)
+
+    def is_loose(self, most: int) -> bool:
+        """Whether the vault has many lines more than are owed, and than a block of `most` lines."""
+        return bool(self.sparse) and self.size > _LOOSE * self.count + most
+
+    def thin(self, block: int, lines: list[str]) -> None:
+        """Write a block of the vault again, without the lines that are not owed any more."""
+        owed = self.owed.get(block, 0)
+        if owed and block != self.block:
+            self.full[block] = (
+                [line if owed >> k & 1 else "" for k, line in enumerate(lines)],
+                len(lines),
+            )
+            self.resize(block, owed.bit_count())
+
     def commit(self) -> Commit:
         """The changes since the last commit."""
         blocks = self.full
@@ -115,13 +160,19 @@ class _Shard:
             fresh = (1 << len(lines)) - (1 << sent)
             self.owed[block] = self.owed.get(block, 0) | fresh
             self.count += len(lines) - sent
+            if sent < len(lines):
+                self.resize(block, len(lines))
         bits, finished = {}, []
         for block in self.cleared:
             owed = self.owed[block]
             if owed:
                 bits[block] = owed.to_bytes(owed.bit_length() + 7 >> 3, "little")
+                self.resize(block, self.sizes[block])
             else:
                 finished.append(block)
+                # It may have been thinned out before.
+                blocks.pop(block, None)
+                self.resize(block, 0)
                 del self.owed[block]
                 if block == self.block:
                     self.begin_block(block + 1)
@@ -137,10 +188,12 @@ class _Shard:
             finished=finished,
             owing=self.count,
             received=self.received,
+            counts=self.counts,
             waits=self.waits,
         )
         self.fingerprints = array("Q")
-        self.full, self.cleared, self.received, self.waits = {}, set(), 0, None
+        self.full, self.cleared, self.received = {}, set(), 0
+        self.counts, self.waits = Counter(), {}
         return commit
 
 
@@ -171,7 +224,10 @@ class Journal(SavedPart):
         self._shards: dict[int, _Shard] = {}
         self._served: dict[int, _Shard] = {}
         self._changed: set[int] = set()
+        self._loose: set[int] = set()
         self._letters: defaultdict[int, list[str]] = defaultdict(list)
+        # By origin: what counts when the URL is reported as done.
+        self._counts: dict[int, Mapping[str, int]] = {}
         # Origins done but not in a round, and those whose links are in the last round.
         self._done: list[int] = []
         self._ripe: list[int] = []
@@ -219,11 +275,22 @@ class Journal(SavedPart):
         entry = self._by_take.get(origin >> _TAKE_SHIFT)
         return entry is not None and not entry.is_withdrawn
 
-    def wait(self, shard: int, text: str) -> None:
-        """Note the waits of a shard, as text for the node that loads it next."""
+    def count(self, shard: int, counts: Mapping[str, int]) -> None:
+        """Count for sites of a shard, by any names."""
         entry = self._shards.get(shard)
         if entry is not None:
-            entry.waits = text
+            entry.counts.update(counts)
+            self._changed.add(shard)
+
+    def count_page(self, origin: int, counts: Mapping[str, int]) -> None:
+        """Count for the site of a URL that is going to be done, in the commit that says so."""
+        self._counts[origin] = counts
+
+    def wait(self, shard: int, site: str, wait: SiteWait) -> None:
+        """Note the waits of a site, for the node that loads its shard next."""
+        entry = self._shards.get(shard)
+        if entry is not None:
+            entry.waits[site] = wait
             self._changed.add(shard)
 
     # -- local checkpoints
@@ -268,12 +335,15 @@ class Journal(SavedPart):
             entry.count += owed.bit_count()
             if block >= entry.block:
                 entry.begin_block(block + 1)
+            entry.resize(block, sum(map(bool, lines)))
         return found
 
     def serve(self, shard: int) -> None:
         """All of a loading shard was adopted."""
         entry = self._served[shard] = self._shards[shard]
         entry.is_loaded = True
+        if entry.is_loose(self._most):
+            self._loose.add(shard)
 
     def withdraw(self, shard: int) -> None:
         """Serve a shard no longer; what is done of it still counts."""
@@ -297,6 +367,28 @@ class Journal(SavedPart):
         del self._by_take[entry.first >> _TAKE_SHIFT]
         self._changed.discard(shard)
 
+    # -- sparse blocks
+
+    def sparse(self) -> tuple[int, int, list[int]] | None:
+        """A shard, its take, and some blocks to read, so that `thin` gets them; None: nothing."""
+        while self._loose:
+            shard = self._loose.pop()
+            entry = self._served.get(shard)
+            if entry is not None and entry.is_loose(self._most):
+                # The sparsest yield most. One whose read fails is sparse again at its next bit.
+                by_owed = sorted(entry.sparse, key=lambda block: entry.owed[block].bit_count())
+                entry.sparse.difference_update(by_owed[:_THINNED])
+                return shard, entry.first >> _TAKE_SHIFT, by_owed[:_THINNED]
+        return None
+
+    def thin(self, take: int, blocks: Sequence[tuple[int, bytes, bytes]]) -> None:
+        """Thin out blocks of a shard, if it is still of that take."""
+        entry = self._by_take.get(take)
+        if entry is not None and not entry.is_withdrawn and blocks:
+            for block, packed, _ in blocks:
+                entry.thin(block, unpack(packed))
+            self._changed.add(entry.shard)
+
     # -- rounds
 
     @property
@@ -313,7 +405,10 @@ class Journal(SavedPart):
         """Take the changes up to now. The round before must be acknowledged."""
         for origin in self._ripe:
             entry = self._by_take.get(origin >> _TAKE_SHIFT)
+            counts = self._counts.pop(origin, None)
             if entry is not None:
+                if counts:
+                    entry.counts.update(counts)
                 entry.clear(origin >> _LINE_BITS & _BLOCK, origin & _LINE)
                 self._changed.add(entry.shard)
         self._sent += len(self._ripe)
@@ -324,6 +419,8 @@ class Journal(SavedPart):
             self._changed.remove(shard)
             entry = self._shards[shard]
             commits[shard] = entry.n, entry.commit()
+            if entry.is_loose(self._most):
+                self._loose.add(shard)
         letters = {shard: pack(lines) for shard, lines in self._letters.items()}
         self._letters.clear()
         self.is_due = False

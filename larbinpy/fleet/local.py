@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+from larbinpy.fleet.vault import Part
+
 
 class Local(Protocol):
     """The crawl of this node, as the fleet sees it."""
@@ -13,10 +15,8 @@ class Local(Protocol):
         Called in each session that joins before the seeds of a node are safe.
         """
 
-    def loaded(
-        self, shard: int, fingerprints: bytes, lines: Sequence[tuple[int, str]], waits: str
-    ) -> None:
-        """A part of a shard that was taken: fingerprints seen, and owed lines by origin."""
+    def loaded(self, shard: int, part: Part, lines: Sequence[tuple[int, str]]) -> None:
+        """A part of a shard that was taken, and the owed lines of its blocks by origin."""
 
     def receive(self, shard: int, lines: Sequence[str]) -> None:
         """Letters to a served shard; the new ones among them must be put into the journal."""

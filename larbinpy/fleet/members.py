@@ -1,7 +1,7 @@
 """The sessions that are alive, and until when others certainly take this session for alive.
 
 No clock is shared. A session is certain for some seconds after it sent a beat that was answered;
-others bury it only after its counter stood still for longer, by their own unbroken watching.
+others bury it only after its counter stood still for longer, by their own watching.
 """
 
 from larbinpy.fleet.vault import CrawlState, Present
@@ -15,7 +15,8 @@ ABORT = 5.5
 #: A session whose counter stood still for so many seconds is buried. Its last beat was sent
 #: before, so it has aborted what was in flight.
 DEAD = 5.8
-#: A gap of so many seconds between two answers breaks the watching.
+#: A gap of more seconds between two answers counts as one beat: others may have been away from
+#: Redis as long. It must count, since on a bad line there may be no other gaps.
 _GAP = 2.5
 
 
@@ -23,7 +24,7 @@ class Members:
     """The members, as seen by one session; `now` is of any clock that does not go back."""
 
     def __init__(self) -> None:
-        # By session: its counter, and since when it stands still.
+        # By session: its counter, and for how many watched seconds it has stood still.
         self._counters: dict[str, tuple[int, float]] = {}
         self._answered_at = float("-inf")
         #: When the last beat that was answered was sent.
@@ -47,17 +48,17 @@ class Members:
 
     def answered(self, present: Present, sent: float, now: float) -> dict[str, int]:
         """Take the answer to a beat of time `sent`; return the dead sessions, with counters."""
-        unbroken = now - self._answered_at <= _GAP
+        gap = now - self._answered_at
+        watched = gap if gap <= _GAP else BEAT
         self._answered_at = now
         self.seen_at = max(self.seen_at, sent)
         self.state = present.state
         before, self._counters = self._counters, {}
         for session, counter in present.sessions.items():
-            known, since = before.get(session, (None, now))
-            still = unbroken and counter == known
-            self._counters[session] = counter, since if still else now
+            known, still = before.get(session, (None, 0.0))
+            self._counters[session] = counter, still + watched if counter == known else 0.0
         return {
             session: counter
-            for session, (counter, since) in self._counters.items()
-            if now - since >= DEAD
+            for session, (counter, still) in self._counters.items()
+            if still >= DEAD
         }

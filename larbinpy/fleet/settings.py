@@ -1,12 +1,14 @@
 """Settings of a fleet: those that all nodes share are kept with the crawl, the others are a node's.
 
 The first node makes the crawl and shares its settings. A later one takes those, and may name none
-with another value: two nodes with different limits would not be one crawl.
+with another value: two nodes with different limits would not be one crawl. Only what its user wrote
+is compared, also if it is the default; what a command assumes is not.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import fields, replace
+from typing import NamedTuple
 
 from larbinpy.config import LIVE, Config, ConfigError, change
 from larbinpy.config.config import SETTINGS
@@ -38,6 +40,7 @@ OWN = frozenset(
         "inputHost",
         "inputPort",
         "join",
+        "loginFile",
         "node",
         "noProxy",
         "outputDir",
@@ -46,6 +49,7 @@ OWN = frozenset(
         "proxy",
         "readers",
         "roundTime",
+        "saveCookies",
         "shards",
         "sourceAddress",
         "spoolMax",
@@ -71,11 +75,36 @@ def shared(config: Config) -> dict[str, str]:
     }
 
 
+class Renewal(NamedTuple):
+    """Settings of a crawl that nobody runs are replaced by others."""
+
+    settings: Mapping[str, str]
+    #: Keywords whose earlier values go; None: all.
+    replaced: Collection[str] | None
+
+    @classmethod
+    def of(cls, config: Config, written: Collection[str] | None) -> "Renewal":
+        """To those of `config`; only to the fields `written`, unless that is None."""
+        settings = shared(config)
+        if written is None:
+            return cls(settings, None)
+        rows = [row for row in SETTINGS.values() if row.attribute in written]
+        replaced = {row.keyword for row in rows if row.keyword not in OWN}
+        kept = {keyword: text for keyword, text in settings.items() if keyword in replaced}
+        return cls(kept, replaced)
+
+
 def refuse(config: Config) -> None:
     """Raise ConfigError for a setting that a node cannot have."""
     for keyword, why in _ALONE.items():
         if getattr(config, SETTINGS[keyword.lower()].attribute):
-            raise ConfigError(f"{keyword} cannot be used with join or --nodes: {why}")
+            raise ConfigError(f"{keyword} cannot be used with {_ways(config)}: {why}")
+
+
+def _ways(config: Config) -> str:
+    """The ways to be a node; an address that is not on the command line is easily forgotten."""
+    is_exported = config.join and os.environ.get("LARBINPY_JOIN") == config.join
+    return "join (LARBINPY_JOIN is set) or --nodes" if is_exported else "join or --nodes"
 
 
 def as_node(config: Config) -> Config:
@@ -92,18 +121,24 @@ def as_node(config: Config) -> Config:
     )
 
 
-def joined(config: Config, crawl: Mapping[str, str], shards: int) -> Config:
+def joined(
+    config: Config, crawl: Mapping[str, str], shards: int, written: Collection[str] | None = None
+) -> Config:
     """`config` with the shared settings of a `crawl`, which has so many `shards`.
 
-    Raises ConfigError if `config` has another value of one of them.
+    `written` are the fields whose values the user gave; None: all that are not the default.
+    Raises ConfigError if one of them has another value in the crawl.
     """
-    if config.shards not in (shards, Config().shards):
+    if written is None:
+        written = {row.attribute for row in SETTINGS.values() if _is_changed(row, config)}
+    if "shards" in written and config.shards != shards:
         raise _differs("shards", str(shards))
     text = "\n".join(crawl.values())
     theirs = replace(Config(), **read(text, "the settings of the fleet", SETTINGS))
     given = shared(config)
     for row in SETTINGS.values():
-        if row.keyword in given and given[row.keyword] != crawl.get(row.keyword):
+        is_compared = row.attribute in written and row.keyword not in OWN
+        if is_compared and given.get(row.keyword) != crawl.get(row.keyword):
             raise _differs(row.keyword, row.text(getattr(theirs, row.attribute)))
     own = {row.attribute for row in SETTINGS.values() if row.keyword in OWN}
     values = {field.name: getattr(theirs, field.name) for field in fields(Config)}
@@ -118,11 +153,11 @@ def _differs(keyword: str, value: str) -> ConfigError:
     )
 
 
-def as_it_runs(config: Config, found: Found) -> Config:
-    """`config` with the settings of a crawl, as they are now. Raises as `joined`."""
+def as_it_runs(config: Config, found: Found, written: Collection[str] | None = None) -> Config:
+    """`config` with the settings of a crawl, as they are now. Arguments and errors of `joined`."""
     settings = dict(found.crawl.settings)
     shards = int(settings.pop("shards"))
-    config = joined(config, settings, shards)
+    config = joined(config, settings, shards, written)
     for keyword, text in found.changed.items():
         config = change(config, keyword, text)
     return config

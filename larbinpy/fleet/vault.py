@@ -51,6 +51,8 @@ class Verdict(Enum):
     FENCED = "fenced"
     #: The session is not, or no longer, a member; or the crawl itself does not exist.
     GONE = "gone"
+    #: Another node has the name.
+    TAKEN = "taken"
 
 
 class Present(NamedTuple):
@@ -82,6 +84,17 @@ class Behind(NamedTuple):
     n: int
 
 
+class SiteWait(NamedTuple):
+    """The waits of a site at a moment."""
+
+    #: Seconds for which the site gets no request; none if they are not positive.
+    seconds: float
+    #: Seconds that its delay is longer than configured, because it is slow or overloaded.
+    extra: float = 0.0
+    #: Seconds in which it usually answers; 0 if that is unknown.
+    usual: float = 0.0
+
+
 class Part(NamedTuple):
     """A part of a shard that is being loaded."""
 
@@ -90,7 +103,9 @@ class Part(NamedTuple):
     #: Number of the block, packed lines, and the owed bits as little-endian bytes; no bytes mean
     #: that all lines are owed.
     blocks: Sequence[tuple[int, bytes, bytes]]
-    waits: str
+    #: The counts of its sites, by name; and their waits. No block comes before all of these.
+    counts: Mapping[str, int]
+    waits: Mapping[str, SiteWait]
     #: The argument of the call for the next part; None after the last.
     cursor: str | None
 
@@ -110,8 +125,10 @@ class Commit(NamedTuple):
     owing: int
     #: Number of inbox elements to remove from the head.
     received: int
-    #: None: unchanged.
-    waits: str | None
+    #: To be added to what was counted of its sites, by name.
+    counts: Mapping[str, int]
+    #: The waits of some of its sites.
+    waits: Mapping[str, SiteWait]
 
 
 class Standing(NamedTuple):
@@ -139,8 +156,8 @@ class Vault(Protocol):
     def up(self) -> float:
         """Seconds since when no turn can have been forgotten; inf if the crawl is younger."""
 
-    def open(self, settings: Mapping[str, str], then: Then[Crawl]) -> None:
-        """Make the crawl with these settings, or find the one that exists."""
+    def open(self, settings: Mapping[str, str], then: Then[Crawl], id: str = "") -> None:
+        """Make the crawl with these settings, and this id if one is given; or find one."""
 
     def declare(self, old: CrawlState, new: CrawlState, then: Then[CrawlState]) -> None:
         """Change the state if it is `old`; the answer is the state afterwards."""
@@ -148,10 +165,13 @@ class Vault(Protocol):
     # -- members
 
     def join(self, session: str, then: Then[Present | Verdict]) -> None:
-        """Become a member; GONE if the crawl that was opened does not exist any more."""
+        """Become a member; GONE if the crawl that was opened does not exist any more.
 
-    def beat(self, session: str, told: bytes | None, then: Then[Present | Verdict]) -> None:
-        """Count up, unless the session is GONE; `told` is the node's status for others."""
+        TAKEN if a member `are_namesakes` with it.
+        """
+
+    def beat(self, session: str, then: Then[Present | Verdict]) -> None:
+        """Count up, unless the session is GONE."""
 
     def bury(self, session: str, counter: int, then: Then[Verdict]) -> None:
         """Remove a session whose counter is still `counter`."""
@@ -172,6 +192,11 @@ class Vault(Protocol):
 
     def load(self, shard: int, cursor: str, then: Then[Part]) -> None:
         """A part of a shard; the first cursor is empty. The owner alone changes it."""
+
+    def read_blocks(
+        self, shard: int, blocks: Sequence[int], then: Then[Sequence[tuple[int, bytes, bytes]]]
+    ) -> None:
+        """Some blocks of a shard, as in `Part`, without those that do not exist."""
 
     def commit(
         self, shard: int, session: str, n: int, commit: Commit, then: Then[Verdict | Behind]

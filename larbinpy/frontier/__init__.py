@@ -4,7 +4,8 @@ frontier      the frontier as the engine uses it
 admission     which seeds and links become URLs: those in scope that were not seen before
 recent_links  seen URLs that many pages link to, for a faster check
 sequencer     which URLs leave the store, and when (isGet)
-lifecycle     leads each site to an address and a robots.txt, and handles failures
+lifecycle     leads each site to an address, robots.txt and login, and handles failures
+preliminary   the requests on that way: robots_step, login_step
 address_settings  which addresses may be asked, and how long they are used
 rule_sweep    takes queued URLs out that changed rules reject
 view          the read-only side of the frontier, for others

@@ -20,12 +20,23 @@ _MAX_HOPS = 10
 
 
 class Admission:
-    """Decides which seeds and links become URLs of the crawl, and remembers them as seen."""
+    """Decides which seeds and links become URLs of the crawl, and remembers them as seen.
 
-    def __init__(self, scope: Scope, seen: Seen, traps: Traps, folding: Folding) -> None:
+    `wants`, a method of the operator's plug, is asked once about each link that is new.
+    """
+
+    def __init__(
+        self,
+        scope: Scope,
+        seen: Seen,
+        traps: Traps,
+        folding: Folding,
+        wants: Callable[[Url], bool] | None = None,
+    ) -> None:
         self._scope = scope
         self._seen = seen
         self._traps = traps
+        self._wants = wants
         self.use(folding)
         #: Links left out or already seen, by outcome, since the start.
         self.refused: Counter[Outcome] = Counter()
@@ -58,7 +69,7 @@ class Admission:
 
     def asks(self, href: str) -> bool:
         """Whether the operator's plug wants a link to `href`; True if no plug decides."""
-        return True
+        return self._wants is None or self._wants(Url(href, self._scope.full_depth(href)))
 
     def seed(
         self, text: str, *, depth: int | None, priority: bool, again: bool
@@ -113,8 +124,18 @@ class Admission:
         return new
 
     def _new(self, urls: list[Url], keys: list[int]) -> list[Url]:
-        """Remember `urls` by their fingerprints; return those that are new."""
-        return list(compress(urls, self._seen.add(keys)))
+        """Remember `urls` by their fingerprints; return those that are new and wanted."""
+        new = compress(urls, self._seen.add(keys))
+        return list(new) if self._wants is None else [url for url in new if self._accepts(url)]
+
+    def _accepts(self, url: Url) -> bool:
+        """Whether the operator's plug wants a new URL; counts it if not."""
+        if self._wants is None or self._wants(url):
+            return True
+        self.refused[Outcome.REJECTED] += 1
+        # Links that do not become URLs count as seen.
+        self.refused[Outcome.URL_DUP] -= 1
+        return False
 
     def _unseen(self, links: Sequence[Link]) -> list[tuple[Link, int]]:
         """The `links` that were not seen before, each with its fingerprint."""
@@ -184,29 +205,3 @@ class Admission:
             redirect=redirect,
             sitemap=sitemap,
         )
-
-
-class AskingAdmission(Admission):
-    """Asks `wants`, a method of the operator's plug, once about each link that is taken."""
-
-    def __init__(
-        self,
-        scope: Scope,
-        seen: Seen,
-        traps: Traps,
-        folding: Folding,
-        wants: Callable[[Url], bool],
-    ) -> None:
-        super().__init__(scope, seen, traps, folding)
-        self._wants = wants
-
-    def links(
-        self, parent: Url, links: Sequence[Link], *, redirect: bool, sitemaps: bool = False
-    ) -> list[Url]:
-        new = super().links(parent, links, redirect=redirect, sitemaps=sitemaps)
-        wanted = [url for url in new if self._wants(url)]
-        self.refused[Outcome.REJECTED] += len(new) - len(wanted)
-        return wanted
-
-    def asks(self, href: str) -> bool:
-        return self._wants(Url(href, self._scope.full_depth(href)))

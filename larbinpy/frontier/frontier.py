@@ -129,9 +129,12 @@ class Frontier:
 
     def put_back(self, url: Url) -> None:
         """Queue a URL again whose outcome was decided in an earlier run."""
+        self._queue_again(url)
+        self._store.spill()
+
+    def _queue_again(self, url: Url) -> None:
         self._admission.has_repeats = True
         self._sequencer.put(url)
-        self._store.spill()
 
     def admit(
         self,
@@ -204,12 +207,36 @@ class Frontier:
 
         The sitemaps that it names have the depth of the waiting URL with the greatest one.
         """
-        site = self._registry.get(page.url.robots_for or "")
+        site = self._registry.get(page.url.owner or "")
         depth = max((url.depth for url in site.waiting), default=-1) if site else -1
         sitemaps = self._lifecycle.robots_done(page, now, wall)
         urls = (resolve(text, page.url.href) for text in sitemaps)
         links = [Link(url, Kind.PAGE, nofollow=False) for url in urls if url]
         self.admit(Url(page.url.href, depth), links, now, sitemaps=True)
+
+    def login_done(self, page: Page, now: float, wall: float) -> None:
+        """Process the reply to a request of a login."""
+        self._lifecycle.login_done(page, now, wall)
+
+    def lost(
+        self,
+        page: Page,
+        now: float,
+        wall: float,
+        *,
+        again: Sequence[Url] = (),
+        last: bool = False,
+    ) -> None:
+        """The session of a site has ended: it logs in again before its next URL.
+
+        The URL of the reply is fetched again after that, and this was no try; if it is the `last`
+        one, the URL is decided. URLs that were decided are fetched `again`, too.
+        """
+        for url in again:
+            self._queue_again(url)
+        self._lifecycle.lost(page, now, wall, last=last)
+        if last:
+            self._fetched.append(page)
 
     def finished(self, page: Page, now: float, wall: float) -> bool:
         """Process a fetched page; return whether this decides the outcome of the URL.

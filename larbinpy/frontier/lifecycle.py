@@ -1,4 +1,4 @@
-"""Leads each NamedSite to an address and to its robots.txt, and handles failures on the way."""
+"""Leads each NamedSite to an address, robots.txt and login, and handles failures on the way."""
 
 import heapq
 from collections import deque
@@ -8,28 +8,24 @@ from math import inf
 
 from larbinpy.config.rule import Rule
 from larbinpy.dns.lookup import NO_SUCH_NAME, Answer
-from larbinpy.fetch.robots import Rules, whole_lines
 from larbinpy.frontier.address_settings import AddressSettings
 from larbinpy.frontier.addresses.schedule import IPSites
+from larbinpy.frontier.login_step import NO_LOGINS, LoginStep, SiteLogins
+from larbinpy.frontier.preliminary import CLOSED_TIME, PreliminaryRequests
+from larbinpy.frontier.robots_step import RobotsStep
 from larbinpy.frontier.sites.name_requests import NameRequests
-from larbinpy.frontier.sites.named_site import Event, NamedSite, State
+from larbinpy.frontier.sites.named_site import NamedSite
 from larbinpy.frontier.sites.registry import SiteRegistry
-from larbinpy.frontier.sites.robots_cache import PackedRobots
 from larbinpy.frontier.sites.robots_rules import RobotsRules
 from larbinpy.frontier.sites.settings import SettingsOf
+from larbinpy.frontier.sites.states import Event, State
 from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
-from larbinpy.outcome import READABLE, UNREACHABLE, Outcome, asks_for_less, is_retried
+from larbinpy.outcome import UNREACHABLE, Outcome, is_retried
 from larbinpy.page import Page
-from larbinpy.reason import status_in_words
+from larbinpy.reason import failure
 from larbinpy.storage.site_counts import SiteCounts
-from larbinpy.url import Url, resolve, site_of
+from larbinpy.url import Url
 
-#: RFC 9309, 2.3.1.2: at least five redirects of a robots.txt are followed.
-_ROBOTS_HOPS = 5
-#: RFC 9309, 2.4: robots.txt is not used for longer than a day.
-_RULES_TIME = 24 * 3600.0
-#: A closed site, or one whose robots.txt cannot be fetched, gets no request for this long (s).
-_CLOSED_TIME = 3600.0
 #: Requests in a row without any answer after which a site is closed.
 _DEAD_AFTER = 12
 #: Timers among which that of the next try is looked for: some are of URLs that moved meanwhile.
@@ -39,10 +35,10 @@ _TIMERS_LOOKED_AT = 8
 class SiteLifecycle:
     """Leads URLs through their NamedSites to the IPSites.
 
-    It leads each site of its registry through the states of `named_site`: `names` holds the sites
+    It leads each site of its registry through its states: `names` holds the sites
     in RESOLVING, the timers those in WAITING. URLs whose outcome is decided on the way wait in
-    `decided`. (There are more than twenty methods, because each transition in the picture of
-    `named_site` and each kind of reply to a request for robots.txt has one.)
+    `decided`. `RobotsStep` and `LoginStep` do the steps that take requests of their own. (There are
+    more than twenty methods, because each transition in the picture of `states` has one.)
     """
 
     def __init__(
@@ -52,6 +48,7 @@ class SiteLifecycle:
         counts: SiteCounts,
         ip_sites: IPSites,
         sizes: FrontierSizes = DEFAULT_SIZES,
+        logins: SiteLogins = NO_LOGINS,
     ) -> None:
         self._addresses = addresses
         self._ip_sites = ip_sites
@@ -60,14 +57,21 @@ class SiteLifecycle:
         self.rules = RobotsRules(sizes)
         self.registry = SiteRegistry(settings_of, counts, self.rules, sizes)
         self.names = NameRequests(sizes)
+        self._requests = PreliminaryRequests(self.registry, ip_sites, self)
+        self._robots = RobotsStep(self.registry, ip_sites, self.rules, self._requests, self)
+        self._login = LoginStep(logins, self.registry, ip_sites, self._requests, self)
         self._timers: list[tuple[float, int, NamedSite]] = []
         self._order = count()
         # OPEN sites with URLs that were not made ready yet.
         self._admitting: deque[NamedSite] = deque()
         #: URLs whose outcome is decided without a fetch, as pages with that outcome.
         self.decided: deque[Page] = deque()
-        self.robots_fetched = 0
         self.retried = 0
+
+    @property
+    def robots_fetched(self) -> int:
+        """Requests for robots.txt that a server answered."""
+        return self._robots.fetched
 
     def __repr__(self) -> str:
         return f"<SiteLifecycle {self.registry!r} {self.names!r} timers={len(self._timers)}>"
@@ -116,8 +120,8 @@ class SiteLifecycle:
         return gone
 
     def _make_ready(self, site: NamedSite, url: Url, refusal: Outcome, now: float) -> None:
-        # A robots.txt that another site was redirected to is exempt from the rules.
-        if url.robots_for is None and not self.rules.allows(site, url.href):
+        # Preliminary requests are exempt from the rules.
+        if url.owner is None and not self.rules.allows(site, url.href):
             self.end(url, refusal, now, self.rules.why_denied(site))
             self.registry.touch(site)
         else:
@@ -125,12 +129,12 @@ class SiteLifecycle:
 
     def end(self, url: Url, outcome: Outcome, now: float, detail: str = "") -> None:
         """End a URL that is in no queue with `outcome`, without (another) fetch."""
-        if url.robots_for is None:
+        if url.owner is None:
             self.decided.append(Page(url, outcome, detail=detail))
-            return
-        owner = self.registry.get(url.robots_for)
-        if owner is not None and owner.state is State.ROBOTS:
-            self._no_robots(owner, url, outcome, now, detail)
+        elif url.ask is None:
+            self._robots.ended(url, outcome, now, detail)
+        else:
+            self._login.replied(Page(url, outcome, detail=detail), now)
 
     # To the resolver and back.
 
@@ -149,12 +153,12 @@ class SiteLifecycle:
             if permitted:
                 self._arrived(site, permitted, now + self._addresses.time, now)
             else:
-                self._give_up(site, Outcome.PRIVATE_ADDRESS, now, answer.addresses[0])
+                self.give_up(site, Outcome.PRIVATE_ADDRESS, now, answer.addresses[0])
         elif site.addresses:
             # No new address is known: the old one is used a little longer.
             self._arrived(site, site.addresses, now + site.settings.retry_wait, now)
         else:
-            self._setback(site, Event.NO_ADDRESS, Outcome.NO_DNS, now, answer.reason)
+            self.setback(site, Event.NO_ADDRESS, Outcome.NO_DNS, now, answer.reason)
 
     def close_if_none_exists(self, owed: int, now: float) -> None:
         """Close all sites if no name of the crawl exists, so that a misspelled seed ends at once.
@@ -167,7 +171,7 @@ class SiteLifecycle:
         sites = list(self.registry)
         if all(site.detail == NO_SUCH_NAME for site in sites):
             for site in sites:
-                self._give_up(site, Outcome.NO_DNS, now, NO_SUCH_NAME)
+                self.give_up(site, Outcome.NO_DNS, now, NO_SUCH_NAME)
 
     def _arrived(
         self, site: NamedSite, addresses: tuple[str, ...], until: float, now: float
@@ -180,95 +184,71 @@ class SiteLifecycle:
         site.trust_address(until)
         self.registry.on(site, Event.ADDRESS)
         if site.settings.ignore_robots:
-            self._open(site, self.rules.allow_all, float("inf"), now)
+            self._robots.ignore(site, now)
         elif site.rules is not None and now < site.rules_until:
             self.registry.on(site, Event.RULES)
-            self._admit(site, now)
+            self.opened(site, now)
         else:
-            self._ask_robots(site, Url(f"{site.key}/robots.txt", 0, robots_for=site.key))
-            for robots in site.admit_robots():
-                self._ask_robots(site, robots)
+            self._robots.begin(site, now)
 
-    # robots.txt.
-
-    def _ask_robots(self, site: NamedSite, robots: Url) -> None:
-        """Fetch a robots.txt from `site` before its other URLs; `site` has an address."""
-        self.registry.engage(site)
-        self._ip_sites.add(site, robots, first=True)
+    # robots.txt and logins.
 
     def robots_done(self, page: Page, now: float, wall: float) -> list[str]:
-        """Process the reply to a robots.txt request (RFC 9309, 2.3.1); return its sitemaps."""
+        """Process the reply to a robots.txt request; return its sitemaps."""
         self.landed(page, now, wall)
-        self.robots_fetched += page.status > 0
-        owner = self.registry.get(page.url.robots_for or "")
-        if owner is None or owner.state is not State.ROBOTS:
-            return []
-        if page.outcome in READABLE:
-            body = page.body if page.truncated is None else whole_lines(page.body)
-            rules = Rules.parse(body)
-            packed = self.rules.pack(body, rules)
-            delay = self.rules.delay(owner, rules)
-            self._open(owner, packed, now + _RULES_TIME, now, delay)
-            return list(rules.sitemaps)
-        if page.outcome is Outcome.ERR_30X:
-            self._redirected(owner, page, now)
-        elif page.outcome is Outcome.BAD_TLS and page.url.site == owner.key:
-            self._give_up(owner, Outcome.BAD_TLS, now, page.detail)
-        elif page.outcome is Outcome.ERR_40X and not asks_for_less(page.status):
-            self._open(owner, self.rules.allow_all, now + _RULES_TIME, now)
-        else:
-            self._no_robots(owner, page.url, page.outcome, now, _detail(page))
-        return []
+        return self._robots.replied(page, now)
 
-    def _redirected(self, owner: NamedSite, page: Page, now: float) -> None:
-        location = page.header("location")
-        target = resolve(location, page.url.href) if location else None
-        if target is None or page.url.hops >= _ROBOTS_HOPS:
-            self._open(owner, self.rules.allow_all, now + _RULES_TIME, now)
-            return
-        robots = Url(target, 0, hops=page.url.hops + 1, robots_for=owner.key)
-        site = self.registry.get(site_of(target))
-        if site is not None and site.state in (State.ROBOTS, State.OPEN):
-            self._ask_robots(site, robots)
-        else:
-            self.join(robots, now)
+    def login_done(self, page: Page, now: float, wall: float) -> None:
+        """Process the reply to a request of a login."""
+        self.landed(page, now, wall)
+        self._login.replied(page, now)
 
-    def _no_robots(
-        self, site: NamedSite, robots: Url, outcome: Outcome, now: float, detail: str
-    ) -> None:
-        """Handle a robots.txt that cannot be fetched: try again after a wait.
+    def lost(self, page: Page, now: float, wall: float, *, last: bool) -> None:
+        """Hold the URLs of a site whose session has ended until it has logged in again.
 
-        If all tries fail, the site is closed if it cannot be connected to; otherwise all its URLs
-        are forbidden for a while. If a redirect led to another site, the failure of that site says
-        nothing about this one.
+        That of the reply goes to the tail, and the reply counts as no try, unless it is the `last`.
         """
-        own = robots.site == site.key
-        if own and outcome in UNREACHABLE:
-            self._ip_sites.try_next_address(site)
-        if outcome is Outcome.SITE_LIMIT:
-            self._give_up(site, outcome, now, detail)
-            return
-        if site.tries < site.settings.retries or (own and outcome is Outcome.NO_CONNECTION):
-            self._setback(site, Event.NO_ROBOTS, outcome, now, detail)
+        if last:
+            page.url.attempt += 1
         else:
-            site.note_failure(outcome, detail)
-            self._open(site, self.rules.deny_all, now + _CLOSED_TIME, now)
+            # It counts as no page of its site either.
+            page.outcome = Outcome.LOGIN_FAILED
+        site = self.landed(page, now, wall)
+        if site.state is State.OPEN:
+            self.opened(site, now)
+        elif site.state is not State.CLOSED:
+            self._requests.hold(site)
+        if not last:
+            self.join(page.url, now)
 
-    def _open(
-        self,
-        site: NamedSite,
-        rules: PackedRobots,
-        until: float,
-        now: float,
-        delay: float | None = None,
-    ) -> None:
-        self.rules.put(site, rules, until, delay)
-        self.registry.on(site, Event.RULES)
-        if site.pace.least > site.settings.waits.least:
-            # The request for robots.txt counts for the delay, too.
-            site.wait_until(now + site.pace.least)
-        self._ip_sites.withdraw(site)
-        self._admit(site, now)
+    def opened(self, site: NamedSite, now: float) -> None:
+        """Log in at an OPEN site if it needs that; otherwise make its URLs ready."""
+        if self._login.is_needed(site):
+            self._login.begin(site, now)
+        else:
+            self._admit(site, now)
+            self._await_renewal(site, now)
+
+    def logged_in(self, site: NamedSite, now: float) -> None:
+        """Continue with a site that a login has opened again."""
+        if site.rules is None or now >= min(site.address_until, site.rules_until):
+            self._to_resolve(site, Event.STALE)
+        else:
+            self._admit(site, now)
+            self._await_renewal(site, now)
+
+    def _await_renewal(self, site: NamedSite, now: float) -> None:
+        left = self._login.lasts(site)
+        if left is not None:
+            self.set_timer(site, now + left)
+
+    def _renew(self, site: NamedSite, now: float) -> None:
+        """Renew the login of an OPEN site; if it has no URL, when it gets one."""
+        if site.held or site.in_flight:
+            self._login.begin(site, now)
+        else:
+            # Its next URL leads it through the states again, unless it was evicted meanwhile.
+            site.trust_address(now)
 
     def _admit(self, site: NamedSite, now: float) -> None:
         """Make waiting URLs ready; only some at a time, because matching rules takes time."""
@@ -285,11 +265,18 @@ class SiteLifecycle:
         if site.spent:
             self._ip_sites.withdraw(site)
             # In other states, it is closed when its lookup ends.
-            if site.state in (State.OPEN, State.ROBOTS):
+            if site.state in (State.OPEN, State.ROBOTS, State.LOGIN):
                 self._limit(site, now)
         if not site.in_flight:
             self.registry.touch(site)
+        if site.state is State.LOGIN:
+            self._login.landed(site, now)
         return site
+
+    def close_if_spent(self, site: NamedSite, now: float) -> None:
+        """Close an OPEN site that has reached a limit; in other states it is on its way to that."""
+        if site.spent and site.state is State.OPEN:
+            self._limit(site, now)
 
     def page_done(self, page: Page, now: float, wall: float, *, last: bool = False) -> bool:
         """Process a fetched page; return whether this decides the outcome of its URL.
@@ -307,7 +294,7 @@ class SiteLifecycle:
         silent = not page.status and page.outcome in UNREACHABLE
         # In other states, the lookup or the robots.txt under way decides about the site.
         if silent and site.silence >= _DEAD_AFTER and site.state is State.OPEN:
-            self._give_up(site, page.outcome, now, page.detail)
+            self.give_up(site, page.outcome, now, page.detail)
         return not retry
 
     def again(self, page: Page, now: float, wall: float) -> None:
@@ -326,30 +313,36 @@ class SiteLifecycle:
         due = now + site.settings.retry_wait
         site.postpone(page.url, due)
         if site.state is not State.CLOSED:
-            site.note_failure(page.outcome, _detail(page))
+            site.note_failure(page.outcome, failure(page.status, page.detail))
         self.registry.engage(site)
-        self._set_timer(site, due)
+        self.set_timer(site, due)
 
-    def _setback(
+    def setback(
         self, site: NamedSite, event: Event, outcome: Outcome, now: float, detail: str
     ) -> None:
         """Handle a failed step towards OPEN: try again after a wait, or close the site."""
         if site.count_try() > site.settings.retries:
-            self._give_up(site, outcome, now, detail)
-            return
+            self.give_up(site, outcome, now, detail)
+        else:
+            self.suspend(site, event, outcome, now, detail)
+
+    def suspend(
+        self, site: NamedSite, event: Event, outcome: Outcome, now: float, detail: str
+    ) -> None:
+        """Try again after retryWait."""
         self.retried += 1
         self.registry.on(site, event)
         site.suspend(now + site.settings.retry_wait)
         site.note_failure(outcome, detail)
-        self._set_timer(site, site.until)
+        self.set_timer(site, site.until)
 
-    def _give_up(
+    def give_up(
         self,
         site: NamedSite,
         verdict: Outcome,
         now: float,
         detail: str,
-        lasting: float = _CLOSED_TIME,
+        lasting: float = CLOSED_TIME,
     ) -> None:
         """Close the site for a while: all its URLs end with `verdict`."""
         self._ip_sites.withdraw(site)
@@ -359,11 +352,12 @@ class SiteLifecycle:
 
     def _limit(self, site: NamedSite, now: float) -> None:
         """Close a site that has reached a limit, for good."""
-        self._give_up(site, Outcome.SITE_LIMIT, now, self.registry.limit(site.key), inf)
+        self.give_up(site, Outcome.SITE_LIMIT, now, self.registry.limit(site.key), inf)
 
     # Time passes.
 
-    def _set_timer(self, site: NamedSite, when: float) -> None:
+    def set_timer(self, site: NamedSite, when: float) -> None:
+        """Look at `site` again at the time `when`."""
         heapq.heappush(self._timers, (when, next(self._order), site))
 
     @property
@@ -420,16 +414,15 @@ class SiteLifecycle:
     def _wait_over(self, site: NamedSite, now: float) -> None:
         if site.state is State.WAITING and site.until <= now:
             self._to_resolve(site, Event.RETRY)
+        elif site.state is State.LOGIN:
+            self._login.wait_over(site, now)
+        elif site.state is State.OPEN and self._login.is_needed(site):
+            self._renew(site, now)
         # Each failed URL has set a timer of its own.
         url = site.next_retry(now)
         if url is not None:
             self.registry.touch(site)
             self.join(url, now)
-
-
-def _detail(page: Page) -> str:
-    """The detail of a failed request; the HTTP status if that is the failure."""
-    return status_in_words(page.status) if page.status else page.detail
 
 
 def _from_current(site: NamedSite, addresses: tuple[str, ...]) -> tuple[str, ...]:

@@ -45,6 +45,8 @@ class FrontierSizes:
     shortened: int = 1000
     #: URLs in memory that are compared with changed rules in one turn: 2 ms.
     swept: int = 500
+    #: URLs in memory that are dropped in one turn because another node gets their sites: 8 ms.
+    withdrawn: int = 2000
 
     #: Up to this many active sites, a snapshot examines all of them for those to show.
     watched_directly: int = 2000

@@ -13,9 +13,10 @@ from larbinpy.frontier.lifecycle import SiteLifecycle
 from larbinpy.frontier.scope.scope import Scope
 from larbinpy.frontier.scope.traps import Trapped, Traps
 from larbinpy.frontier.sequencer import Sequencer
-from larbinpy.frontier.sites.named_site import NamedSite, State
+from larbinpy.frontier.sites.named_site import NamedSite
 from larbinpy.frontier.sites.registry import SiteRegistry
 from larbinpy.frontier.sites.robots_rules import RobotsRules
+from larbinpy.frontier.sites.states import State
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.storage.seen import Seen

@@ -24,6 +24,8 @@ class Poller:
     def __init__(self) -> None:
         self._epoll = select.epoll()
         self._callbacks: dict[int, Callback] = {}
+        #: Called after each wait, before the owners: the process may have been stopped meanwhile.
+        self.woken: Callable[[], None] = lambda: None
 
     def __repr__(self) -> str:
         return f"<Poller {len(self._callbacks)} descriptors>"
@@ -59,6 +61,7 @@ class Poller:
     def wait(self, timeout: float) -> int:
         """Wait at most `timeout` seconds and call the owners; returns the number ready."""
         ready = self._epoll.poll(max(timeout, 0), _MAX_EVENTS)
+        self.woken()
         for fd, events in ready:
             callback = self._callbacks.get(fd)
             if callback is not None:

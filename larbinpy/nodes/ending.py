@@ -65,6 +65,8 @@ def ending_of(nodes: Sequence[NodeEnd]) -> tuple[str, int]:
         return Ending.DISK.reason, Ending.DISK.code
     for ending in _DONE:
         if any(node.reason in _reasons(ending) for node in nodes if node.status >= 0):
+            if ending is Ending.FINISHED and Ending.LOGIN.code in statuses:
+                return Ending.LOGIN.reason, Ending.LOGIN.code
             if ending is Ending.FINISHED and total.total() and not total["success"]:
                 return Ending.NOTHING.reason, Ending.NOTHING.code
             return ending.reason, ending.code
@@ -74,9 +76,9 @@ def ending_of(nodes: Sequence[NodeEnd]) -> tuple[str, int]:
 
 
 def _reasons(ending: Ending) -> set[str]:
-    """A node without a page of its own has another reason for the same end."""
-    both = ending is Ending.FINISHED
-    return {ending.reason, Ending.NOTHING.reason} if both else {ending.reason}
+    """A node without a page of its own, or of a site, has another reason for the same end."""
+    ends = (Ending.NOTHING, Ending.LOGIN) if ending is Ending.FINISHED else ()
+    return {each.reason for each in (ending, *ends)}
 
 
 def _outcomes(node: NodeEnd) -> Counter[str]:

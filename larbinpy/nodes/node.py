@@ -8,15 +8,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from larbinpy.exit_status import USAGE, Ending
-from larbinpy.loop.backoff import Backoff
 from larbinpy.loop.poller import Poller
 from larbinpy.nodes.child import Child, Say
 from larbinpy.nodes.ending import NodeEnd, Report
+from larbinpy.nodes.restarts import MOST_DEATHS, Restarts, in_words
 
-#: A node that lived so long (s) may die as often as a new one.
-_STABLE = 60.0
-#: Deaths in a row after which a node is given up.
-_MOST_DEATHS = 5
 #: Exit statuses of a node that ended by itself, as opposed to one that died.
 _ENDS = {USAGE, *(ending.code for ending in Ending)}
 
@@ -50,9 +46,7 @@ class Node:
         self._poller = poller
         self._say = say
         self._child: Child | None = None
-        self._backoff = Backoff()
-        self._deaths = 0
-        self._started_at = -inf
+        self._restarts = Restarts()
         self.starts = 0
         #: When to start it; inf if it runs, or has ended for good.
         self.due = -inf
@@ -75,7 +69,7 @@ class Node:
         """Start it. Raises OSError."""
         self._report.unlink(missing_ok=True)
         self.due = inf
-        self._started_at = now
+        self._restarts.started(now)
         self.starts += 1
         self._child = Child(
             self._poller,
@@ -101,16 +95,12 @@ class Node:
         self._ended_at = self.starts
         if child.status in _ENDS or stops:
             return
-        if now - self._started_at >= _STABLE:
-            self._deaths = 0
-            self._backoff.succeeded()
-        self._deaths += 1
-        why = _in_words(child.status)
-        if self._deaths == _MOST_DEATHS:
-            self._say(f"node {self.name} {why} {_MOST_DEATHS} times in a row: given up")
-            return
-        self.due = now + self._backoff.failed(now)
-        self._say(f"node {self.name} {why}; it is started again in {self.due - now:.0f} s")
+        why, wait = in_words(child.status), self._restarts.died(now)
+        if wait is None:
+            self._say(f"node {self.name} {why}, for the {MOST_DEATHS}th time in a row: given up")
+        else:
+            self.due = now + wait
+            self._say(f"node {self.name} {why}; it is started again in {wait:.0f} s")
 
     #: The start whose end was noticed.
     _ended_at = 0
@@ -144,9 +134,3 @@ def _read(report: Path) -> Report:
     except (OSError, ValueError):
         return {}
     return found
-
-
-def _in_words(status: int) -> str:
-    if status < 0:
-        return f"was killed by {signal.Signals(-status).name}"
-    return f"died with status {status}"

@@ -10,6 +10,7 @@ from pathlib import Path
 from larbinpy.errors import UserError
 from larbinpy.loop.poller import Poller
 from larbinpy.nodes.child import Child
+from larbinpy.nodes.restarts import in_words
 from larbinpy.storage.files import make_folder
 
 #: The name of the crawl there.
@@ -36,9 +37,9 @@ class RedisServer:
         if program is None:
             raise UserError(_MISSING)
         self._program = program
-        path = str(folder / "socket")
-        self._path = min(os.path.abspath(path), os.path.relpath(path), key=len)
+        self._path = _socket_in(folder)
         if len(os.fsencode(self._path)) > _LONGEST_PATH or "?" in self._path:
+            path = folder / "socket"
             raise UserError(f"{path}: no path for a socket; set a shorter stateDir without ?")
         self._child: Child | None = None
 
@@ -46,9 +47,14 @@ class RedisServer:
         return f"<RedisServer {self._folder} {self._child!r}>"
 
     @property
+    def name(self) -> str:
+        """The name of the program."""
+        return os.path.basename(self._program)
+
+    @property
     def address(self) -> str:
         """The value of `join`."""
-        return f"unix:{self._path}?crawl={NAME}"
+        return _address(self._path)
 
     @property
     def status(self) -> int | None:
@@ -81,32 +87,31 @@ class RedisServer:
 
     def wait(self, is_stopped: Callable[[], bool]) -> None:
         """Wait until it listens. Raises UserError if it ended, KeyboardInterrupt if stopped."""
-        while not self._listens():
+        # The socket is there a moment before it takes connections.
+        while not _listens(self._path):
             self.check()
             if is_stopped():
                 raise KeyboardInterrupt
             self._poller.wait(0.02)
 
-    def _listens(self) -> bool:
-        # The socket is there a moment before it takes connections.
-        with socket.socket(socket.AF_UNIX) as sock:
-            sock.setblocking(False)
-            return sock.connect_ex(self._path) == 0
-
     def check(self) -> None:
         """Raise UserError if it has ended: it listens before it has read its data."""
         self._poller.wait(0.0)
         if self.status is not None:
-            raise UserError(f"redis-server did not start: {self.reason}")
+            raise UserError(f"{self.name} did not start: {self.reason}")
 
     @property
     def reason(self) -> str:
         """Why it has ended, in one line."""
-        path = self._folder / "log"
+        assert self.status is not None
+        path, how = self._folder / "log", in_words(self.status)
+        if self.status < 0:
+            # It wrote nothing about that.
+            return f"it {how} ({path} has its log)"
         lines = path.read_text(errors="replace").splitlines() if path.exists() else []
         # A warning stands behind the number of the process, the date and this mark.
         last = [line.partition(" # ")[2] for line in lines if " # " in line][-1:] or lines[-1:]
-        return f"{''.join(last)[-200:]} (exit status {self.status}; {path} has more)"
+        return f"it {how}: {''.join(last)[-200:]} ({path} has more)"
 
     def stop(self) -> None:
         """End it, with its data on the disk."""
@@ -120,3 +125,27 @@ class RedisServer:
             rounds -= 1
         child.signal(signal.SIGKILL)
         child.wait()
+
+
+def running_in(folder: Path) -> str:
+    """The value of `join` for a server that runs in `folder`; empty if none does."""
+    path = _socket_in(folder)
+    return _address(path) if _listens(path) else ""
+
+
+def _socket_in(folder: Path) -> str:
+    path = str(folder / "socket")
+    return min(os.path.abspath(path), os.path.relpath(path), key=len)
+
+
+def _address(path: str) -> str:
+    return f"unix:{path}?crawl={NAME}"
+
+
+def _listens(path: str) -> bool:
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.setblocking(False)
+        try:
+            return sock.connect_ex(path) == 0
+        except OSError:  # the path is too long
+            return False

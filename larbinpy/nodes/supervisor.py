@@ -1,7 +1,7 @@
 """Runs the nodes of a crawl as processes: starts them, watches them, and ends all together."""
 
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -9,22 +9,27 @@ from math import inf
 from pathlib import Path
 from time import gmtime, strftime
 
+from larbinpy.console.terminal.progress import Terminal, status_line
+from larbinpy.console.text import printable
+from larbinpy.crawl.sites.logins import Logins
 from larbinpy.errors import UserError
 from larbinpy.exit_status import USAGE
-from larbinpy.fleet.identity import saved_crawl
+from larbinpy.fleet.identity import SavedNode, saved_node
 from larbinpy.fleet.redis.asking import PATIENCE, Asker
+from larbinpy.fleet.redis.board import RedisBoard
+from larbinpy.fleet.redis.client import Client
 from larbinpy.fleet.redis.overview import Found, Overview
-from larbinpy.fleet.redis.vault import RedisVault
 from larbinpy.fleet.redis.wire import Address
+from larbinpy.fleet.settings import Renewal
 from larbinpy.fleet.vault import Away, CrawlState
-from larbinpy.loop.backoff import Backoff
 from larbinpy.loop.clock import Clock
 from larbinpy.loop.poller import Poller
 from larbinpy.loop.signals import Signals
-from larbinpy.nodes.child import Say
 from larbinpy.nodes.ending import NodeEnd, Report, merged
 from larbinpy.nodes.node import Node, Run, earlier_end
+from larbinpy.nodes.progress import Snapshot, Sums, Watch, at_end
 from larbinpy.nodes.redis_server import RedisServer
+from larbinpy.nodes.restarts import MOST_DEATHS, Restarts
 from larbinpy.storage.state import Start, State, StateError
 
 _ISO = "%Y-%m-%dT%H:%M:%SZ"
@@ -32,8 +37,6 @@ _ISO = "%Y-%m-%dT%H:%M:%SZ"
 _LOOK = 1.0
 #: Seconds after a second signal until nodes that have not ended are killed.
 _GRACE = 5.0
-#: Starts of Redis in a row that may fail.
-_MOST_STARTS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +49,12 @@ class Plan:
     #: The address of the crawl; empty for a Redis of its own.
     join: str
     start: Start
-    #: The settings that nodes share; None if those of the crawl count.
-    settings: Mapping[str, str] | None
+    #: Settings that nodes share, if they are others than in the last run.
+    renewal: Renewal
+    #: Seeds with logins, which each node has to know: any may get their hosts.
+    logins: Iterable[str]
+    #: Lines for the user, once nothing refuses the start.
+    notes: Sequence[str]
     #: The command line of a node.
     command: Callable[[Run], Sequence[str]]
 
@@ -55,9 +62,11 @@ class Plan:
 class Supervisor:
     """Runs a plan to its end, by signals or by itself."""
 
-    def __init__(self, plan: Plan, say: Say, clock: Clock, wall: Clock) -> None:
+    def __init__(self, plan: Plan, terminal: Terminal, clock: Clock, wall: Clock) -> None:
         self._plan = plan
-        self._say = say
+        self._terminal = terminal
+        self._sums = Sums()
+        self._began = -inf
         self._clock = clock
         self._wall = wall
         self._signals = Signals()
@@ -66,12 +75,16 @@ class Supervisor:
         self._found: Found | None = None
         self._look_at = -inf
         self._redis: RedisServer | None = None
-        self._redis_backoff = Backoff()
-        self._redis_failures = 0
+        self._redis_restarts = Restarts()
+        #: When to start Redis again; inf while it runs.
+        self._redis_due = inf
         self._failure = ""
 
     def __repr__(self) -> str:
         return f"<Supervisor of {', '.join(self._plan.names)}>"
+
+    def _say(self, line: str) -> None:
+        self._terminal.say(f"larbinpy: {printable(line)}")
 
     def run(self) -> Report:
         """Run all nodes until each has ended; return the report of all.
@@ -86,14 +99,19 @@ class Supervisor:
             self._lock(closing)
             self._open_redis(closing)
             self._enter()
-            began, started = self._clock(), strftime(_ISO, gmtime(self._wall()))
+            self._began, started = self._clock(), strftime(_ISO, gmtime(self._wall()))
+            for note in self._plan.notes:
+                self._say(note)
             self._make_nodes(closing)
             while not all(node.over for node in self._nodes):
                 self._turn()
             if self._failure:
                 raise UserError(self._failure)
             ends = [*(node.end() for node in self._nodes), *self._earlier()]
-            return merged(ends, started, self._clock() - began, self._queued())
+            elapsed = self._clock() - self._began
+            report = merged(ends, started, elapsed, self._queued())
+            self._terminal.update(at_end(report, elapsed))
+            return report
 
     # -- the start
 
@@ -112,13 +130,16 @@ class Supervisor:
         if not join:
             self._redis = RedisServer(self._poller, self._plan.folder / "redis")
             closing.callback(self._redis.stop)
+            self._redis_restarts.started(self._clock())
             self._redis.start()
             self._redis.wait(self._is_stopped)
             join = self._redis.address
         self._join = join
         self._address = Address.of(join)
-        self._overview = Overview(self._poller, self._clock, self._address)
-        closing.callback(self._overview.close)
+        self._client = Client(self._poller, self._clock, self._address)
+        closing.callback(self._client.close)
+        self._overview = Overview(self._client)
+        self._watch = Watch(self._client)
 
     def _is_stopped(self) -> bool:
         return self._signals.stops > 0
@@ -127,9 +148,9 @@ class Supervisor:
         """Look for the crawl, and treat it as the plan says. Raises UserError."""
         # A Redis of one's own loads its data as long as it takes.
         patience = PATIENCE if self._redis is None else inf
-        asker = Asker(self._poller, self._clock, self._is_stopped, patience)
+        asker = Asker(self._client, self._poller, self._clock, self._is_stopped, patience)
         try:
-            found: Found | None = asker.ask(self._overview, self._overview.find)
+            found: Found | None = asker.ask(self._overview.find)
         except UserError:
             if self._redis is not None:
                 self._redis.check()
@@ -138,18 +159,32 @@ class Supervisor:
         if found is None:
             if start is Start.RESUME:
                 raise UserError(f"{where}: no saved crawl here")
+        elif self._redis is None:
+            # Others may take part in it; a node empties its own folder only.
+            return
         elif start is Start.SCRATCH:
             if living := asker.living(self._overview, found):
                 nodes = ", ".join(living)
                 raise UserError(f"{where}: in use by {nodes}; stop all nodes of the crawl first")
-            asker.ask(self._overview, self._overview.forget)
-        elif start is Start.REFUSE and self._redis is not None and not found.is_new:
+            asker.ask(self._overview.forget)
+        elif start is Start.REFUSE and not found.is_new:
             raise UserError(
                 f"{where}: holds a crawl already; --resume continues it, --scratch crawls anew"
             )
-        elif self._redis is not None and self._plan.settings is not None:
+        else:
             # Nobody else runs the crawl, so settings may have changed since the last run.
-            asker.ask(self._overview, partial(self._overview.renew, self._plan.settings))
+            asker.ask(partial(self._overview.renew, self._plan.renewal))
+        self._share_logins(is_new=found is None or start is Start.SCRATCH)
+
+    def _share_logins(self, *, is_new: bool) -> None:
+        """Put the logins of seeds, and those of earlier runs, where all nodes find them."""
+        logins = Logins(self._plan.folder)
+        if is_new:
+            logins.clear()
+        for seed in self._plan.logins:
+            logins.learn(seed)
+        logins.add_shared(self._plan.folder)
+        logins.cut()
 
     def _make_nodes(self, closing: ExitStack) -> None:
         variables = {"LARBINPY_JOIN": self._join}
@@ -176,9 +211,8 @@ class Supervisor:
             if now >= node.due:
                 self._start(node, now)
         due = min(node.due for node in self._nodes)
-        if self._redis is not None and self._redis.status is not None:
-            due = min(due, self._redis_backoff.due)
-        due = min(due, self._look_at, self._overview.deadline, self._kill_at)
+        due = min(due, self._redis_due, self._look_at, self._kill_at)
+        due = min(due, self._client.deadline, self._watch.deadline)
         self._poller.wait(max(0.0, due - self._clock()))
 
     def _start(self, node: Node, now: float) -> None:
@@ -222,6 +256,8 @@ class Supervisor:
             for node in self._nodes:
                 node.signal(signal.SIGKILL)
         if self._signals.take_status():
+            if (snapshot := self._snapshot(now)) is not None:
+                self._terminal.say(status_line(snapshot))
             for node in self._nodes:
                 node.signal(signal.SIGUSR1)
         if self._signals.reopen:
@@ -230,30 +266,53 @@ class Supervisor:
                 node.signal(signal.SIGHUP)
 
     def _look(self, now: float) -> None:
-        """Ask for the state of the crawl."""
+        """Ask for the state of the crawl, and show it."""
         with suppress(UserError):  # the nodes say so
-            self._overview.step(now)
+            self._client.step(now)
+        self._watch.step(now)
         if now >= self._look_at:
             self._look_at = now + _LOOK
+            self._client.resume()
             self._overview.find(self._looked)
+            if (snapshot := self._snapshot(now)) is not None:
+                self._terminal.update(snapshot)
 
     def _looked(self, found: Found | Away | None) -> None:
-        if not isinstance(found, Away):
-            self._found = found
+        if isinstance(found, Away):
+            return
+        if self._found is None and found is not None:
+            self._watch.begin(self._clock())
+        self._found = found
+
+    def _snapshot(self, now: float) -> Snapshot | None:
+        """The sums over all nodes; None before their first report."""
+        board = self._watch.board
+        if board is None:
+            return None
+        elapsed = now - self._began
+        snapshot = self._sums.snapshot(board, elapsed, self._client.trouble)
+        return {**snapshot, "state": "stopping"} if self._stops else snapshot
 
     def _keep_redis(self, now: float) -> None:
         """Start Redis again if it died; its nodes wait meanwhile."""
         redis = self._redis
         if redis is None or redis.status is None or self._failure:
             return
-        if self._redis_backoff.due <= now:
-            self._redis_failures += 1
-            if self._redis_failures > _MOST_STARTS:
-                self._failure = f"Redis died again and again: {redis.reason}"
+        if self._redis_due == inf:
+            wait = self._redis_restarts.died(now)
+            if wait is None:
+                self._failure = (
+                    f"Redis died {MOST_DEATHS} times in a row; the last time {redis.reason}"
+                )
                 self._stop(now, signal.SIGTERM)
                 return
-            self._say(f"Redis died and is started again: {redis.reason}")
-            self._redis_backoff.failed(now)
+            self._redis_due = now + wait
+            self._say(
+                f"Redis died: {redis.reason}; the nodes wait until it runs again, in {wait:.0f} s"
+            )
+        elif now >= self._redis_due:
+            self._redis_due = inf
+            self._redis_restarts.started(now)
             redis.start()
 
     # -- the end
@@ -265,21 +324,29 @@ class Supervisor:
         ends = [
             earlier_end(report)
             for report in others
-            if self._found is not None and saved_crawl(report.parent) == self._found.id
+            if self._is_of_the_crawl(saved_node(report.parent))
         ]
         return [end for end in ends if end is not None]
 
+    def _is_of_the_crawl(self, node: SavedNode | None) -> bool:
+        return self._found is not None and node is not None and node.crawl == self._found.id
+
     def _queued(self) -> int:
-        """The number of URLs that Redis still has, as far as it answers."""
+        """The number of URLs that Redis still has; without an answer, that of the last reports."""
         if self._found is None:
             return 0
-        vault = RedisVault(self._poller, self._clock, self._address)
-        asker = Asker(self._poller, self._clock, lambda: self._signals.stops > 1)
+        vault = RedisBoard(self._client)
+        given = max(self._signals.stops, 1)
+        patience = _GRACE if given > 1 else PATIENCE
+
+        def is_stopped() -> bool:
+            return self._signals.stops > given
+
+        asker = Asker(self._client, self._poller, self._clock, is_stopped, patience)
         try:
-            asker.ask(vault, partial(vault.open, {"shards": "1"}))
-            look = asker.ask(vault, vault.look)
+            asker.ask(vault.find)
+            look = asker.ask(vault.look)
             return sum(shard.owing + shard.inbox for shard in look)
         except (UserError, KeyboardInterrupt):
-            return 0
-        finally:
-            vault.close()
+            snapshot = self._snapshot(self._clock())
+            return snapshot["totals"]["urls_queued"] if snapshot is not None else 0

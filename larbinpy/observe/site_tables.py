@@ -4,7 +4,8 @@ import heapq
 from math import inf
 from typing import Any
 
-from larbinpy.frontier.sites.named_site import NamedSite, State
+from larbinpy.frontier.sites.named_site import NamedSite
+from larbinpy.frontier.sites.states import State
 from larbinpy.frontier.view import FrontierView
 
 #: Sites in each table.

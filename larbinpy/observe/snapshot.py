@@ -14,7 +14,7 @@ from larbinpy.frontier.view import FrontierView
 from larbinpy.loop.clock import Clock
 from larbinpy.observe.site_tables import site_tables
 from larbinpy.observe.totals import Counts, Totals
-from larbinpy.observe.waiting import outside_hours, waits_for
+from larbinpy.observe.waiting import TurnOf, no_turn, outside_hours, waits_for
 from larbinpy.outcome import Outcome, Trait, having
 from larbinpy.output.plug import NO_FEEDER, Feeder, Output
 from larbinpy.output.report import build_report
@@ -41,10 +41,12 @@ class Snapshots:
         site_blocks: Callable[[], list[dict[str, object]]] = list,
         feeder: Feeder = NO_FEEDER,
         fleet: Callable[[], dict[str, object]] | None = None,
+        turn_of: TurnOf = no_turn,
     ) -> None:
         """`folder` (stateDir) names a crawl that has no seeds yet; `site_blocks` describes them.
 
-        `fleet` describes the fleet that the crawl is a node of.
+        `fleet` describes the fleet that the crawl is a node of, and `turn_of` returns the place
+        whose turn a request waits for there.
         """
         self._stats = stats
         self._totals = totals
@@ -58,6 +60,7 @@ class Snapshots:
         self._site_blocks = site_blocks
         self._feeder = feeder
         self._fleet = fleet
+        self._turn_of = turn_of
 
     def take(
         self,
@@ -86,7 +89,7 @@ class Snapshots:
             "elapsed_s": round(self._totals.elapsed, 3),
             "run": self._totals.describe_run(),
             "state": state,
-            "waits_for": waits_for(state, view, now, self._feeder),
+            "waits_for": waits_for(state, view, now, self._feeder, self._turn_of),
             "outside_hours": outside_hours(state, view),
             "left_s": self._left(state, limit_page, limit_time, now - stats.started),
             "config": dict(config),

@@ -12,7 +12,8 @@ from typing import Any
 from larbinpy.console.text import roughly
 from larbinpy.frontier.scope.rules import Headers
 from larbinpy.frontier.scope.scope import Candidate
-from larbinpy.frontier.sites.named_site import NamedSite, State
+from larbinpy.frontier.sites.named_site import NamedSite
+from larbinpy.frontier.sites.states import State
 from larbinpy.frontier.view import FrontierView
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
@@ -166,6 +167,11 @@ def _waiting(view: FrontierView, site: NamedSite, now: float) -> Facts:
             if facts["waits_for"] == "hours":
                 return {**facts, "why": f"{why}; {facts['why']}"}
             return _until("robots.txt", facts.get("in_s", 0.0), why)
+        case State.LOGIN:
+            return {"waits_for": "login", "why": "the crawl logs in to its site first"}
+        case State.WAITING if site.verdict is Outcome.LOGIN_FAILED:
+            why = f"try {site.tries} to log in to its site failed: {site.detail}"
+            return _until("retryWait", site.until - now, why)
         case State.WAITING:
             failed = brief(site.verdict.value, detail=site.detail)
             why = f"try {site.tries} to get the site's address and robots.txt failed: {failed}"

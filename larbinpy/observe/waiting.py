@@ -3,12 +3,15 @@
 It is found in constant time: a crawl of many sites is asked once a second, too.
 """
 
+from collections.abc import Callable
+
 from larbinpy.console.text import roughly
 from larbinpy.exit_status import CrawlState
 from larbinpy.frontier.sites.named_site import NamedSite
 from larbinpy.frontier.view import FrontierView
 from larbinpy.output.plug import NO_FEEDER, Feeder
 from larbinpy.reason import brief
+from larbinpy.url import Url
 
 #: Shorter waits (s) are not worth a sentence.
 _NOTICEABLE = 1.0
@@ -19,8 +22,22 @@ _STATES = {
     CrawlState.DISK_FULL.value: "disk full",
 }
 
+#: Returns the place whose turn a request waits for; empty if it is sent.
+TurnOf = Callable[[Url], str]
 
-def waits_for(state: str, view: FrontierView, now: float, feeder: Feeder = NO_FEEDER) -> str:
+
+def no_turn(url: Url) -> str:
+    """The requests of a crawl without other nodes are sent at once."""
+    return ""
+
+
+def waits_for(
+    state: str,
+    view: FrontierView,
+    now: float,
+    feeder: Feeder = NO_FEEDER,
+    turn_of: TurnOf = no_turn,
+) -> str:
     """The sentence; empty if requests are sent and answered."""
     if state == CrawlState.WAITING.value:
         return f"nothing left to fetch; {feeder.idle}"
@@ -32,19 +49,25 @@ def waits_for(state: str, view: FrontierView, now: float, feeder: Feeder = NO_FE
     if state != CrawlState.RUNNING.value:
         return ""
     if view.in_flight:
-        return _in_flight(view, now)
+        return _in_flight(view, now, feeder, turn_of)
     return feeder.holds or _next(view, now)
 
 
-def _in_flight(view: FrontierView, now: float) -> str:
+def _in_flight(view: FrontierView, now: float, feeder: Feeder, turn_of: TurnOf) -> str:
     newest, since = view.newest_flight
     taken, others = now - since, view.in_flight - 1
-    # A robots.txt alone in flight is what all other URLs of its site wait for.
-    if taken < _SLOW and (others or newest.robots_for is None):
+    # A preliminary request alone in flight is what all other URLs of its site wait for.
+    if taken < _SLOW and (others or newest.owner is None):
         return ""
     so_far = f", {roughly(taken)} so far" if taken >= _SLOW else ""
     more = f" (and {others} more)" if others else ""
-    if newest.robots_for is not None:
+    if place := turn_of(newest):
+        # Without Redis, turns are not granted.
+        turn = f"it waits for its turn at {place}, which other nodes ask, too"
+        return feeder.holds or f"{_name(newest.site)}: {turn}{so_far}{more}"
+    if newest.ask is not None:
+        return f"logging in to {_name(newest.owner or '')}{so_far}{more}"
+    if newest.owner is not None:
         return f"robots.txt of {_name(newest.site)} is being fetched{so_far}{more}"
     return f"{_name(newest.site)}: no whole reply yet{so_far}{more}"
 
@@ -102,7 +125,7 @@ def _request(when: float, site: NamedSite, now: float) -> str:
 def _failed(site: NamedSite) -> int | None:
     """The failed tries of the URL that is requested next; None if this is its first try."""
     url = site.ready[0]
-    return (site.tries if url.robots_for is not None else url.attempt) or None
+    return (site.tries if url.owner is not None else url.attempt) or None
 
 
 def _retry(when: float, site: NamedSite, failed: int, now: float) -> str:

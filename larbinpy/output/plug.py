@@ -149,7 +149,7 @@ class NoRefresh:
 NO_REFRESH: Refresher = NoRefresh()
 
 
-#: What a crawl of one process waits for that has nothing left to fetch.
+#: The reason why a crawl of one process waits that has nothing left to fetch.
 SEEDS = "it waits for seeds"
 
 
@@ -163,7 +163,7 @@ class Feeder(Protocol):
 
     @property
     def idle(self) -> str:
-        """What a crawl waits for that has nothing left to fetch, in words."""
+        """The reason, in words, why a crawl waits that has nothing left to fetch."""
         return SEEDS
 
     @property

@@ -184,16 +184,23 @@ def encoded(text: str, old: bytes, *, declared: bool) -> bytes:
     return mark + body if old.startswith(mark) or not (declared or text.isascii()) else body
 
 
+def encoder(encoding: str | None) -> str:
+    """Return Python's name of the encoder for queries and forms of a page in `encoding`."""
+    name = (encoding or "utf-8").lower()
+    if name.startswith("utf-") or name == "x-user-defined":
+        return "utf-8"
+    return _ENCODERS.get(name, name)
+
+
 def query_encoder(encoding: str | None) -> Callable[[str], str] | None:
     """Return a function that spells a URL's query in the page's encoding; None for UTF-8.
 
     Browsers send queries in the encoding of the page (URL standard, "percent-encode after
     encoding"), and servers of legacy pages understand no other.
     """
-    name = (encoding or "utf-8").lower()
-    if name.startswith("utf-") or name == "x-user-defined":
+    codec = encoder(encoding)
+    if codec == "utf-8":
         return None
-    codec = _ENCODERS.get(name, name)
 
     def encode(reference: str) -> str:
         path, mark, query = reference.partition("?")

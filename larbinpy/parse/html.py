@@ -23,7 +23,7 @@ def read_tree(body: bytes, http_charset: str | None, out: Collector) -> str | No
     tree = document(body, http_charset)
     found = tree.select(_SELECTOR)
     if any(element.tag == "base" for element in found):
-        out.rebase(_base_url(found, out.base))
+        out.rebase(base_url(found, out.base))
     out.encode = query_encoder(tree.encoding)
     _read_elements(found, out)
     return tree.encoding
@@ -36,7 +36,7 @@ def read_fragment(markup: bytes, charset: str | None, out: Collector) -> None:
 
 def base_of(markup: bytes, charset: str | None, page: str) -> str:
     """Return the document base URL of `page` if `markup` is its first <base>."""
-    return _base_url(fragment(markup, charset).select("base"), page)
+    return base_url(fragment(markup, charset).select("base"), page)
 
 
 def _read_elements(found: list[Element], out: Collector) -> None:
@@ -64,7 +64,7 @@ def _read_elements(found: list[Element], out: Collector) -> None:
             elements.collect_xlink(tag, get("xlink:href"), out)
 
 
-def _base_url(found: list[Element], fallback: str) -> str:
+def base_url(found: list[Element], fallback: str) -> str:
     """Return the document base URL (HTML, "set the frozen base URL")."""
     hrefs = (element.attr("href") for element in found if element.tag == "base")
     href = next((href for href in hrefs if href is not None), "")

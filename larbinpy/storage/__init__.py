@@ -13,6 +13,7 @@
     checkpoints the schedule of checkpoints, which are made in steps
     syncing     flushes the files of the outputs to the disk without blocking the loop
     spool       pages on their way to the content database
+    numbered    a small file that is written anew under the next number
     journal     a file that grows by pieces, which wait in memory for a moment
     files       files that are complete or absent; files to which lines are appended
     bloom       a Bloom filter

@@ -227,6 +227,13 @@ class SiteCounts(SavedPart):
         return max(self._numbers(), default=0) + 1
 
 
+class UnsavedSiteCounts(SiteCounts):
+    """Counts that are saved elsewhere, as those of a node: it keeps no list of the changed ones."""
+
+    def put(self, site: str, pages: int, received: int) -> None:
+        self._put(_key(site), pages, received)
+
+
 def _write(file: AppendFile, mark: Mark, entries: "array[int]") -> None:
     data = entries.tobytes()
     file.write(data)

@@ -49,7 +49,7 @@ _WAYS = (
 
 @dataclass(frozen=True)
 class Run:
-    """What `benchmarks.indexed` noted."""
+    """The notes of `benchmarks.indexed`."""
 
     pages: int
     #: Pages a second while pages were fetched: of all, and of the second half.

@@ -13,6 +13,7 @@
     scale         a hundred million URLs through seen and store
     engines       queues and seen in larbinpy's files, SQLite and LMDB; databases: the latter two
     fleet         2 to 100 nodes on one Redis: the real deciders over a model of it
+    fleetlog      what the log of a web server says of a fleet; fleetredis: a Redis that fails
     soak, growth  long crawls of an endless web, and crawls of more and more sites;
                   endless: that web
     transfers     one loop against a thread for each transfer; transferring: both of them as

@@ -16,6 +16,7 @@ from experiments import larbin
 from experiments.runs import PYTHON, run
 from larbinpy import Crawl, Start
 from larbinpy.config import Config
+from larbinpy.crawl.resources.frontier import KINDS
 from larbinpy.crawl.resources.surroundings import Tuning
 from larbinpy.dns.lookup import TRIES
 from larbinpy.loop.clock import clock
@@ -121,12 +122,11 @@ class Counts:
 
 
 def main(plan: Plan, out: Path) -> None:
-    if plan.larbin_period is not None:
-        larbin.install(clock, plan.larbin_period)
+    kinds = KINDS if plan.larbin_period is None else larbin.kinds(clock, plan.larbin_period)
     tries = TRIES if plan.dns_tries is None else plan.dns_tries
     with TemporaryDirectory(prefix="crawl-") as folder:
         counts = Counts(clock())
-        config, tuning = _config(plan, Path(folder)), Tuning(dns_tries=tries)
+        config, tuning = _config(plan, Path(folder)), Tuning(dns_tries=tries, kinds=kinds)
         crawl = Crawl(config, output=counts, start=Start.SCRATCH, tuning=tuning)
         crawl.run()
         # If the crawl ended early, the part of its last second counts, too.

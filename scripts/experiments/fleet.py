@@ -15,15 +15,15 @@ from random import Random
 from larbinpy.fleet.journal import Journal
 from larbinpy.fleet.local import Local
 from larbinpy.fleet.memory.connection import MemoryVault
-from larbinpy.fleet.memory.engine import Command, Engine
+from larbinpy.fleet.memory.engine import Command, Data, Engine
 from larbinpy.fleet.node import Node
-from larbinpy.fleet.vault import CrawlState, Part, Then
+from larbinpy.fleet.vault import Part, Standing, Then
 
 _STEP = 0.1
 #: Seconds of a node's processor for a page, with its share of the fleet's work.
 _PAGE = 804e-6
-#: Seconds for a fingerprint that is loaded.
-_LOAD = 1.06e-6
+#: Seconds for a fingerprint that is loaded, and for a queued URL.
+_LOAD, _LINE = 1.06e-6, 3.3e-6
 #: New URLs of a page, and lines of it that go to other owners in a large fleet.
 _NEW, _LETTERS = 6.5, 2.0
 #: Bytes in Redis: a URL met, a URL owed, a shard, a turn.
@@ -43,11 +43,11 @@ class CountingEngine(Engine):
 
     def __init__(self, shards: int) -> None:
         super().__init__(shards, masters=1, window=0.0)
-        self.counts: Counter[str] = Counter()
+        self.calls: Counter[str] = Counter()
 
     def execute(self, master: int, command: Command) -> object:
         verb = command.__qualname__.split(".")[1]
-        self.counts["commit" if verb == "_fenced" else verb] += 1
+        self.calls["commit" if verb == "_fenced" else verb] += 1
         return super().execute(master, command)
 
 
@@ -63,10 +63,21 @@ class Connection(MemoryVault):
     def load(self, shard: int, cursor: str, then: Then[Part]) -> None:
         def loaded(part: Part) -> None:
             start = max(self._free_at, self._simulation.now)
-            self._free_at = start + self._simulation.met(shard) * _LOAD
+            met, owed = self._simulation.met(shard), self._simulation.owed(shard)
+            self._free_at = start + met * _LOAD + owed * _LINE
             self._loads.append((self._free_at, then, part))
 
         super().load(shard, cursor, loaded)  # type: ignore[arg-type]  # nothing is cut here
+
+    def look(self, then: Then[Sequence[Standing]]) -> None:
+        simulation = self._simulation
+
+        def look(data: Data, now: float) -> Sequence[Standing]:
+            # This was counted once, and is about all shards.
+            simulation.engine.calls["look"] += simulation.engine.shards - 1
+            return simulation.look()
+
+        self._send([(0, look)], then)
 
     def step(self) -> None:
         super().step()
@@ -106,14 +117,14 @@ class Crawl(Local):
         self.journal.letter(0, "seed")
         return True
 
-    def loaded(
-        self, shard: int, fingerprints: bytes, lines: Sequence[tuple[int, str]], waits: str
-    ) -> None:
+    def loaded(self, shard: int, part: Part, lines: Sequence[tuple[int, str]]) -> None:
         self._served.add(shard)
         self._owed += [origin for origin, _ in lines]
 
     def receive(self, shard: int, lines: Sequence[str]) -> None:
-        return
+        """The seed is never done, so the crawl does not end."""
+        if "seed" in lines:
+            self.journal.put(shard, 1, "seed")
 
     def withdraw(self, shard: int) -> None:
         self._served.discard(shard)
@@ -171,16 +182,28 @@ class Simulation:
         self.now = 0.0
         opening = MemoryVault(self.engine)
         opening.open({}, lambda answer: None)
-        opening.declare(CrawlState.NEW, CrawlState.RUNNING, lambda answer: None)
         opening.step()
         self.crawls = [Crawl(f"n{k}", self) for k in range(nodes)]
         #: Sums of the seconds without a serving owner, over all shards.
         self.ownerless = 0.0
         self.moves = 0
         self._owners = [""] * shards
+        self._look: Sequence[Standing] = ()
+        self._looked_at = -1.0
 
     def met(self, shard: int) -> float:
         return self.urls * self.weights[shard]
+
+    def owed(self, shard: int) -> int:
+        return int(self.met(shard) * (_NEW - 1) / _NEW)
+
+    def look(self) -> Sequence[Standing]:
+        """All shards with the URLs that the counts stand for; made once for all at a time."""
+        if self._looked_at != self.now:
+            self._looked_at = self.now
+            standings = enumerate(self.engine.standings)
+            self._look = [each._replace(owing=each.owing + self.owed(k)) for k, each in standings]
+        return self._look
 
     def run(self, seconds: float) -> None:
         until = self.now + seconds
@@ -214,14 +237,12 @@ def simulate(nodes: int, shards: int, urls: float, seed: int, seconds: float) ->
         fleet.run(1.0)
     fleet.urls = urls
     fleet.run(5.0)
-    fleet.engine.counts.clear()
+    fleet.engine.calls.clear()
     before = fleet.pages()
     fleet.run(seconds)
     rate = (fleet.pages() - before) / seconds
-    counts = fleet.engine.counts
-    busy = {
-        verb: count * _REDIS.get(verb, _OTHER) / seconds / 1e6 for verb, count in counts.items()
-    }
+    calls = fleet.engine.calls
+    busy = {verb: count * _REDIS.get(verb, _OTHER) / seconds / 1e6 for verb, count in calls.items()}
     busy["turns"] = rate * _TURNS / 1e6
     owed = urls * (_NEW - 1) / _NEW
     memory = urls * _MET + owed * _OWED + shards * _SHARD + rate * _WAIT * _TURN

@@ -24,16 +24,12 @@ sites cannot reach.
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any, Protocol
-from unittest.mock import patch
+from typing import cast
 
-from larbinpy.config import Config
-from larbinpy.crawl import assembly
-from larbinpy.crawl.resources import frontier
-from larbinpy.crawl.sites.settings import SettingsBySite
-from larbinpy.frontier.frontier import Frontier
-from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
+from larbinpy.crawl.resources.frontier import Kinds
+from larbinpy.frontier.sequencer import Sequencer
+from larbinpy.frontier.sizes import FrontierSizes
+from larbinpy.storage.store import Store
 from larbinpy.url import Url
 
 #: Settings at the start of the study.
@@ -46,22 +42,6 @@ PERIOD = 300.0
 _PER_TURN = 100
 
 Clock = Callable[[], float]
-
-
-class MakeFrontier(Protocol):
-    """The signature of `make_frontier`."""
-
-    def __call__(
-        self,
-        config: Config,
-        folder: Path,
-        site_settings: SettingsBySite,
-        is_public: Callable[[str], bool],
-        wall: float,
-        sizes: FrontierSizes = DEFAULT_SIZES,
-        wants: Callable[[Url], bool] | None = None,
-        fleet: Any = None,
-    ) -> Frontier: ...
 
 
 class LarbinSequencer:
@@ -133,32 +113,12 @@ class LarbinSequencer:
         """Does nothing, because these crawls are not resumed."""
 
 
-def original(make_frontier: MakeFrontier, clock: Clock, period: float) -> MakeFrontier:
-    """A `make_frontier` whose frontiers have Larbin's sequencer."""
+def kinds(clock: Clock, period: float) -> Kinds:
+    """The classes of a frontier with Larbin's sequencer."""
 
-    def make(
-        config: Config,
-        folder: Path,
-        site_settings: SettingsBySite,
-        is_public: Callable[[str], bool],
-        wall: float,
-        sizes: FrontierSizes = DEFAULT_SIZES,
-        wants: Callable[[Url], bool] | None = None,
-        fleet: Any = None,
-    ) -> Frontier:
-        sequencer = LarbinSequencer(
-            clock, max_urls_by_site=config.max_urls_by_site, limit=LIMIT, period=period
-        )
-        # The model has the methods of a Sequencer without being one.
-        with patch.object(frontier, "Sequencer", lambda *_: sequencer):
-            return make_frontier(
-                config, folder, site_settings, is_public, wall, sizes, wants, fleet
-            )
+    def make(_store: Store, most: int, _sizes: FrontierSizes) -> Sequencer:
+        model = LarbinSequencer(clock, max_urls_by_site=most, limit=LIMIT, period=period)
+        # It has the methods of a Sequencer without being one.
+        return cast(Sequencer, model)
 
-    return make
-
-
-def install(clock: Clock, period: float) -> None:
-    """Give all later crawls of this process Larbin's sequencer."""
-    made = original(frontier.make_frontier, clock, period)
-    assembly.make_frontier = made  # type: ignore[attr-defined]
+    return Kinds(sequencer=make)

@@ -1,32 +1,105 @@
-"""Pages a second of a fleet by its number of nodes: ``python -m experiments.scaling NODES...``.
+"""How many times faster a fleet is than one node: ``scripts/experiments/scaling CASE``.
 
-All nodes crawl the same documentation, served by nginx on loopback, from a Redis of their own. With
---share each node gets a part of one core, by a control group (version 1), as on a machine of its
-own; that takes root. Nodes join first, then they get their seeds.
+half: 1, 2 and 3 nodes with half a core each, and one process alone with half a core.
+free: one process alone on all cores, and `--nodes 2`.
+slow: 1 and 4 nodes with 300 connexions each, on a web whose replies take 500 ms.
+
+The web grows with the nodes: each has as many hosts, so that all are measured on the same part of
+each host. Nodes join before the seeds come. The rate is that of a window: from the page of each
+node by which all have found their speed to the first node that has so many that it may run short.
+So neither joining nor an uneven end counts. A share of a core is a control group (version 1), as
+on a machine of its own; that takes root.
 """
 
 import json
 import os
+import signal
+import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import click
 from benchmarks.corpora import Source, chosen
-from benchmarks.programs import Ground, Job
 from benchmarks.scenarios import BROAD
 from benchmarks.serving import nginx
+from benchmarks.web import address
 
 from experiments.report import Table
-from experiments.runs import PYTHON, say
+from experiments.runs import PYTHON, say, warn_of_load
 
 _GROUPS = Path("/sys/fs/cgroup/cpu")
 _PERIOD = 20_000
 _CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "larbinpy-bench"
+#: Pages of a host that count; a host of the documentation has so many.
+_PAGES = BROAD.pages
+#: The window, as parts of a node's pages.
+_FIRST, _LAST = 0.15, 0.7
+#: Seconds until all nodes have joined, and until a window is over.
+_JOINING, _LONGEST = 120.0, 240.0
+_SLOW = 0.5
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True)
+class Case:
+    """Fleets that are compared; 0 nodes are one process alone."""
+
+    counts: tuple[int, ...]
+    #: Part of a core for each node; 0 for all cores.
+    share: float = 0.0
+    #: Whether one command starts the nodes (--nodes).
+    one_command: bool = False
+    connexions: int = 100
+    #: Whether the web is the slow one.
+    slow: bool = False
+
+
+CASES = {
+    "half": Case((0, 1, 2, 3), share=0.5),
+    "free": Case((0, 2), one_command=True),
+    "slow": Case((1, 4), connexions=300, slow=True),
+}
+
+
+@dataclass(frozen=True)
+class Served:
+    """A web: the process of its server, and the start page of a host by its number."""
+
+    pid: int
+    seed: Callable[[int], str]
+
+
+@dataclass(frozen=True)
+class Rate:
+    """The figures of a window: pages a second, and microseconds of processor for a page."""
+
+    pages: float
+    nodes: float
+    redis: float
+    server: float
+
+
+# -- processes
+
+
+def cpu(pid: int) -> float:
+    """Seconds of processor of a process and all that it has started."""
+    total, left = 0, [pid]
+    while left:
+        each = Path("/proc", str(left.pop()))
+        try:
+            fields = (each / "stat").read_text().rpartition(")")[2].split()
+            left += map(int, (each / "task" / each.name / "children").read_text().split())
+        except OSError:
+            continue
+        total += int(fields[11]) + int(fields[12])
+    return total / _TICKS
 
 
 @contextmanager
@@ -46,93 +119,190 @@ def group(name: str, share: float) -> Iterator[Path | None]:
 
 
 @contextmanager
-def redis(folder: Path) -> Iterator[str]:
-    """A redis-server; the value is the address of a crawl there."""
-    socket = folder / "socket"
-    command = ["redis-server", "--port", "0", "--unixsocket", str(socket), "--appendonly", "yes"]
-    with subprocess.Popen([*command, "--dir", str(folder)], stdout=subprocess.DEVNULL) as process:
+def started(
+    command: Sequence[str | Path], stdout: int = subprocess.DEVNULL
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that is ended with the block."""
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=stdout) as process:
         try:
-            while not socket.exists():
-                time.sleep(0.05)
-            yield f"unix:{socket}?crawl=scaling"
+            yield process
         finally:
             process.terminate()
 
 
-def crawl(job: Job, nodes: int, share: float, *, joined: bool, wait: float, most: int) -> float:
-    """Pages a second of all nodes together."""
-    with ExitStack() as closing:
-        address = closing.enter_context(redis(job.folder)) if joined else ""
-        processes = []
-        for k in range(nodes):
-            conf = job.folder / f"{k}.conf"
-            conf.write_text(
-                f"waitDuration {wait} depthInSite 1000000 pagesConnexions {most} allowPrivate\n"
-                f"outputMode none stateDir {job.folder / f'state{k}'} outputDir {job.folder}/o{k}\n"
-                + (f"join {address} node n{k}\n" if joined else "")
-            )
-            command: list[str | Path] = [
-                PYTHON,
-                "-m",
-                "larbinpy",
-                "crawl",
-                "-c",
-                conf,
-                "-i",
-                job.seeds(),
-            ]
-            held = closing.enter_context(group(str(k), share))
-            process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-            if held is not None:
-                (held / "cgroup.procs").write_text(str(process.pid))
-            processes.append(process)
-        for process in processes:
-            process.wait()
-    times = []
-    for log in job.folder.glob("state*/**/crawl.jsonl"):
-        fates = map(json.loads, log.read_text().splitlines())
-        times += [datetime.fromisoformat(fate["ts"]).timestamp() for fate in fates]
-    times.sort()
-    if len(times) < job.expected:
-        raise click.ClickException(f"{len(times)} of {job.expected} pages")
-    first, last = len(times) // 4, len(times) * 9 // 10
-    return (last - first) / (times[last] - times[first])
+@contextmanager
+def redis(folder: Path) -> Iterator[tuple[str, int]]:
+    """A redis-server: the address of a crawl there, and its process."""
+    path = folder / "socket"
+    command = ["redis-server", "--port", "0", "--unixsocket", str(path), "--appendonly", "yes"]
+    with started([*command, "--dir", str(folder)]) as process:
+        while not path.exists() and process.poll() is None:
+            time.sleep(0.05)
+        yield f"unix:{path}?crawl=scaling", process.pid
 
 
-@click.command()
-@click.argument("nodes", nargs=-1, type=int)
-@click.option("--hosts", default=400, show_default=True)
-@click.option("--share", default=0.0, help="Part of a core for each node.  [default: all cores]")
-@click.option("--rounds", default=1, show_default=True)
-@click.option("--wait", default=0.0, show_default=True, help="waitDuration (s).")
-@click.option("--connexions", default=100, show_default=True, help="pagesConnexions.")
-def main(
-    nodes: tuple[int, ...], hosts: int, share: float, rounds: int, wait: float, connexions: int
-) -> None:
-    """Compare fleets of so many NODES with one process that is alone."""
-    source = Source(chosen(["python"], ())[0], _CACHE)
-    site = source.site(BROAD, hosts)
-    table = Table("scaling", "nodes", "round", "pages/s", "times one joined", "times alone")
-    with TemporaryDirectory(prefix="scaling-", dir=_CACHE) as name:
+@contextmanager
+def slow_web() -> Iterator[Served]:
+    command = [PYTHON, "-m", "experiments.fixedserver", str(_SLOW), "links"]
+    with started(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        port = int(process.stdout.readline())
+        yield Served(process.pid, lambda host: f"http://{address(host)}:{port}/")
+
+
+@contextmanager
+def documentation(hosts: int, folder: Path) -> Iterator[Served]:
+    """The web of `scripts/bench broad`, on nginx, in the memory of the system."""
+    site = Source(chosen(["python"], ())[0], _CACHE).site(BROAD, hosts)
+    for host in range(hosts):
+        for file in (site.folder / BROAD.host(host)).rglob("*.*"):
+            file.read_bytes()
+    with nginx(site.folder, folder):
+        yield Served(int((folder / "pid").read_text()), site.web.base)
+
+
+def larbinpy(*arguments: str | Path) -> list[str | Path]:
+    return [PYTHON, "-m", "larbinpy", *arguments]
+
+
+# -- a crawl
+
+
+class Crawl:
+    """A fleet, or one process that is alone, from its start to the end of its window."""
+
+    def __init__(self, case: Case, nodes: int, hosts: int, web: Served, folder: Path) -> None:
+        self._case = case
+        self._nodes = nodes
+        self._web = web
+        self._folder = folder
+        self._first, self._last = (int(part * hosts * _PAGES) for part in (_FIRST, _LAST))
+        self._seeds = folder / "seeds"
+        self._seeds.write_text("".join(f"{web.seed(k)}\n" for k in range(hosts * max(1, nodes))))
+
+    def measure(self) -> Rate:
+        with ExitStack() as closing:
+            pids: dict[str, list[int]] = {"nodes": [], "redis": [], "server": [self._web.pid]}
+            if not self._nodes:
+                pids["nodes"].append(self._start(closing, "alone", "", "-i", self._seeds))
+            else:
+                join, pid = closing.enter_context(redis(self._folder))
+                pids["redis"].append(pid)
+                # A crawl begins with a seed; this one keeps it going until the others come.
+                silent = closing.enter_context(socket.create_server(("127.0.0.1", 0)))
+                begin = "http://{}:{}/".format(*silent.getsockname())
+                if self._case.one_command:
+                    many = ("--nodes", str(self._nodes))
+                    pids["nodes"].append(self._start(closing, "n", join, begin, *many))
+                else:
+                    for k in range(self._nodes):
+                        pids["nodes"].append(self._start(closing, f"n{k}", join, begin))
+                self._wait(join)
+                subprocess.run(larbinpy("seed", "--join", join, "-i", self._seeds), check=True)
+            return self._window(pids)
+
+    def _start(self, closing: ExitStack, name: str, join: str, *more: str | Path) -> int:
+        conf = self._folder / f"{name}.conf"
+        conf.write_text(
+            f"waitDuration 0 depthInSite 1000000 pagesConnexions {self._case.connexions}\n"
+            f"allowPrivate outputMode none outputDir {self._folder / 'out'}\n"
+            f"stateDir {self._folder / 'state'}\n" + (f"join {join} node {name}\n" if join else "")
+        )
+        held = closing.enter_context(group(name, self._case.share))
+        process = closing.enter_context(started(larbinpy("crawl", "-c", conf, *more)))
+        if held is not None:
+            (held / "cgroup.procs").write_text(str(process.pid))
+        # Ends without leaving in order: a crawl that has been measured is of no use.
+        closing.callback(process.send_signal, signal.SIGINT)
+        return process.pid
+
+    def _wait(self, join: str) -> None:
+        """Wait until each node has its share of the shards."""
+        deadline = time.monotonic() + _JOINING
+        while time.monotonic() < deadline:
+            time.sleep(1.0)
+            told = subprocess.run(
+                larbinpy("fleet", "--json", "--join", join), capture_output=True, check=False
+            ).stdout
+            if told:
+                status = json.loads(told)
+                shares = [node.get("shards") or 0 for node in status["nodes"]]
+                least = status["shards"]["all"] // self._nodes - self._nodes
+                if len(shares) == self._nodes and min(shares) >= least:
+                    return
+        raise click.ClickException("the nodes did not get their shares")
+
+    def _window(self, pids: Mapping[str, Sequence[int]]) -> Rate:
+        """Wait for the first node that may run short; then look what all did in the window."""
+        deadline = time.monotonic() + _LONGEST
+        samples: list[tuple[float, Mapping[str, float]]] = []
+        while time.monotonic() < deadline:
+            used = {kind: sum(map(cpu, each)) for kind, each in pids.items()}
+            samples.append((time.time(), used))
+            time.sleep(0.5)
+            logs = list(self._folder.glob("state/**/crawl.jsonl"))
+            if any(_lines(log) >= self._last for log in logs):
+                break
+        nodes = [_times(log) for log in self._folder.glob("state/**/crawl.jsonl")]
+        if len(nodes) != max(1, self._nodes) or min(map(len, nodes)) <= self._first:
+            have = ", ".join(f"{len(times):,}" for times in nodes)
+            raise click.ClickException(f"no window: the nodes have {have or 'no'} pages")
+        start = max(times[self._first] for times in nodes)
+        end = min((times[: self._last][-1]) for times in nodes)
+        inside = [sample for sample in samples if start <= sample[0] <= end]
+        if len(inside) < 2:
+            raise click.ClickException("the window is too short; take more --hosts")
+        (begun, before), (ended, after) = inside[0], inside[-1]
+        pages = sum(begun <= at < ended for times in nodes for at in times)
+        cost = {kind: 1e6 * (after[kind] - before[kind]) / pages for kind in pids}
+        return Rate(pages / (ended - begun), **cost)
+
+
+def _lines(log: Path) -> int:
+    return log.read_bytes().count(b"\n")
+
+
+def _times(log: Path) -> list[float]:
+    """When the pages of a node were fetched, in order."""
+    fates = (json.loads(line) for line in log.read_text().splitlines() if line.endswith("}"))
+    return sorted(datetime.fromisoformat(fate["ts"]).timestamp() for fate in fates)
+
+
+@click.command(help=__doc__)
+@click.argument("case", type=click.Choice(list(CASES)))
+@click.option("--hosts", default=1000, show_default=True, help="Hosts for each node.")
+@click.option("--rounds", default=2, show_default=True)
+def main(case: str, hosts: int, rounds: int) -> None:
+    compared = CASES[case]
+    warn_of_load()
+    columns = ("pages/s", "us a page: nodes", "Redis", "server", "times the first", "times one")
+    table = Table(f"scaling, {case}", "nodes", "round", *columns)
+    totals = dict.fromkeys(compared.counts, 0.0)
+    _CACHE.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix="scaling-", dir=_CACHE) as name, ExitStack() as closing:
         folder = Path(name)
-        with nginx(site.folder, folder) as server:
-            ground = Ground(site, server, 9, folder)
-            for number in range(rounds):
-                rates: dict[int, float] = {}
-                for count in (0, *nodes):
-                    rate = crawl(
-                        ground.job(hosts),
-                        count or 1,
-                        share,
-                        joined=count > 0,
-                        wait=wait,
-                        most=connexions,
-                    )
-                    rates[count] = rate
-                    one = rate / rates[1] if 1 in rates else 0.0
-                    say(f"{count or 'alone'}: {rate:,.0f} pages/s")
-                    table.add(count or "alone", number + 1, rate, one, rate / rates[0])
+        all_hosts = hosts * max(compared.counts)
+        served = slow_web() if compared.slow else documentation(all_hosts, folder)
+        web = closing.enter_context(served)
+        for number in range(rounds):
+            rates: dict[int, float] = {}
+            for count in compared.counts:
+                own = folder / f"{number}-{count}"
+                own.mkdir()
+                rate = Crawl(compared, count, hosts, web, own).measure()
+                rates[count] = rate.pages
+                totals[count] += rate.pages
+                say(f"{count or 'alone'}: {rate}")
+                first, one = rates[compared.counts[0]], rates.get(1)
+                table.add(
+                    *(count or "alone", number + 1, rate.pages, rate.nodes, rate.redis),
+                    *(rate.server, rate.pages / first, rate.pages / one if one else ""),
+                )
     print(table.markdown())
+    first = compared.counts[0]
+    for count in compared.counts[1:]:
+        base = 1 if count > 1 and 1 in totals else first
+        print(f"{count} / {base or 'alone'}: {totals[count] / totals[base]:.2f}")
 
 
 if __name__ == "__main__":

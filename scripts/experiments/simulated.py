@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from experiments import larbin
 from experiments.sitesweb import Hosts, Place, SitesWeb, Spelling
 from larbinpy.config import Config
-from larbinpy.crawl.resources.frontier import make_frontier
+from larbinpy.crawl.resources.frontier import KINDS, make_frontier
 from larbinpy.crawl.sites.configs import SiteConfigs
 from larbinpy.crawl.sites.settings import SettingsBySite
 from larbinpy.dns import Answer, is_public
@@ -59,12 +59,11 @@ def simulate(
     )
     with TemporaryDirectory(prefix="simulated-") as folder:
         simulation = _Simulation(web)
-        make: larbin.MakeFrontier = make_frontier
+        kinds = KINDS
         if larbin_period is not None:
-            make = larbin.original(make, lambda: simulation.now, larbin_period)
-        frontier = make(
-            config, Path(folder), SettingsBySite(config, SiteConfigs(config)), is_public, _WALL
-        )
+            kinds = larbin.kinds(lambda: simulation.now, larbin_period)
+        settings = SettingsBySite(config, SiteConfigs(config))
+        frontier = make_frontier(config, Path(folder), settings, is_public, _WALL, kinds=kinds)
         return simulation.run(frontier, seconds)
 
 

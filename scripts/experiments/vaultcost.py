@@ -1,31 +1,37 @@
 """CPU time of a page, and bytes of a URL, of a crawl whose truth is in Redis.
 
-    python -m experiments.vaultcost pages|bytes [APPENDFSYNC]
+    python -m experiments.vaultcost pages [APPENDFSYNC]
+    python -m experiments.vaultcost bytes [APPENDFSYNC [SEEN [OWED [NEW]]]]
 
 `pages`: one node at full speed. Each page takes a turn and ends it; each second of pages there are
 letters to some shards and a commit of each shard that changed, and inboxes are collected ten times.
-The time to find links and to pack lines is not in it. `bytes`: 10^6 fingerprints and 10^6 owed URLs
-in rounds of the same kind. Needs redis-server; prints lines of JSON.
+The time to find links and to pack lines is not in it. `bytes`: the journal of a node writes rounds
+of NEW URLs a shard until SEEN were seen, and all but OWED of them are done; then Redis is started
+anew. Needs redis-server; prints lines of JSON.
 """
 
 import json
 import os
 import random
-import subprocess
 import sys
 import time
 from array import array
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from signal import SIGTERM
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from larbinpy.fleet import letters
+from larbinpy.fleet.journal import Journal
+from larbinpy.fleet.redis.client import Client
 from larbinpy.fleet.redis.vault import RedisVault
 from larbinpy.fleet.redis.wire import Address, Server, pack, read_info
 from larbinpy.fleet.vault import Commit, Verdict
 from larbinpy.loop.poller import Poller
+from tests.support.redisserver import RedisServer, program_of
 
 SHARDS = 1024
 #: Shards of the node; pages a second; new URLs a page (IRLbot), and those for other nodes.
@@ -35,8 +41,11 @@ NEW = 6.5
 FOREIGN = 0.3
 #: Requests that begin in one turn of the loop.
 TURN = 20
-#: Lines of a block when it is written (they grow from 1 to 256), and of a shard in the end.
+#: Lines of a block when it is written.
 LINES = 128
+#: Sites of a shard. The first has most URLs, the second half as many, and so on.
+SITES = 64
+_SHARES = [1 / (site + 1) for site in range(SITES)]
 _WAIT_MS = 12_000
 
 
@@ -46,12 +55,13 @@ class Node:
     def __init__(self, path: Path) -> None:
         self._poller = Poller()
         address = Address((Server(str(path), 0),), "cost")
-        self.vault = RedisVault(self._poller, time.monotonic, address)
+        self._client = Client(self._poller, time.monotonic, address)
+        self.vault = RedisVault(self._client)
         self.ask("open", {"shards": str(SHARDS)})
         self.ask("join", "node.1")
 
     def pump(self, wait: float = 0.0) -> None:
-        self.vault.step(time.monotonic())
+        self._client.step(time.monotonic())
         self._poller.wait(wait)
 
     def until(self, holds: Callable[[], Any]) -> None:
@@ -66,7 +76,7 @@ class Node:
 
     def info(self) -> dict[str, str]:
         found: list[bytes] = []
-        self.vault._servers.send(0, pack("INFO"), found.append)
+        self._client.send(0, pack("INFO"), found.append)
         self.until(lambda: found)
         return read_info(found[0])
 
@@ -122,7 +132,7 @@ def pages(node: Node, rounds: int) -> dict[str, float]:
             granted.clear()
             if turn % (RATE // TURN // 10) == 0:
                 node.vault.collect(positions, answer)
-        node.vault.beat("node.1", b"x" * 300, answer)
+        node.vault.beat("node.1", answer)
         node.vault.post(
             {chooser.choice(foreign): letter for _ in range(int(RATE * FOREIGN))}, answer
         )
@@ -130,7 +140,7 @@ def pages(node: Node, rounds: int) -> dict[str, float]:
             "Q", [chooser.getrandbits(64) for _ in range(int(RATE * NEW / len(changed)))]
         )
         for shard in changed:
-            made = Commit(prints.tobytes(), {1: block}, {1: b"x" * 32}, (), LINES, 0, None)
+            made = Commit(prints.tobytes(), {1: block}, {1: b"x" * 32}, (), LINES, 0, {}, {})
             node.vault.commit(shard, "node.1", numbers[shard], made, answer)
             numbers[shard] += 1
         node.vault.flush(answer)
@@ -151,59 +161,108 @@ def pages(node: Node, rounds: int) -> dict[str, float]:
     }
 
 
-def bytes_of(node: Node, count: int) -> dict[str, float]:
-    """Bytes of Redis' memory for a fingerprint and for an owed URL."""
-    chooser = random.Random(1)
-    empty = int(node.info()["used_memory"])
-    numbers = {shard: node.ask("take", shard, "", 0, "node.1").n for shard in range(SHARDS)}
-    shards_made = int(node.info()["used_memory"])
+class Writer:
+    """Writes what the journal of a node has that has all shards."""
 
-    def commit(shard: int, prints: bytes, blocks: dict[int, bytes], owed: dict[int, bytes]) -> None:
-        made = Commit(prints, blocks, owed, (), 1, 0, None)
-        node.vault.commit(shard, "node.1", numbers[shard], made, assert_done)
-        numbers[shard] += 1
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._chooser = random.Random(1)
+        self._journal = Journal()
+        for shard in range(SHARDS):
+            self._journal.take_up(shard, node.ask("take", shard, "", 0, "node.1").n)
+            self._journal.serve(shard)
+        # By shard and site: origins of the URLs that are not done.
+        self._waiting = [[deque[int]() for _ in range(SITES)] for _ in range(SHARDS)]
+        self._count = [0] * SHARDS
 
-    some = 16
-    for _ in range(count // SHARDS // some):
-        for shard in range(SHARDS):
-            prints = array("Q", [chooser.getrandbits(64) for _ in range(some)])
-            commit(shard, prints.tobytes(), {}, {})
-        node.ask("look")
-    seen = int(node.info()["used_memory"])
-    lines = 250
-    for number in range(count // SHARDS // lines):
-        for shard in range(SHARDS):
-            block = letters.pack([url(chooser, shard % 64 + k) for k in range(lines)])
-            commit(shard, b"", {number: block}, {number: b"\xff" * 32})
-        node.ask("look")
-    owed = int(node.info()["used_memory"])
+    def put(self, new: int) -> None:
+        """So many new URLs in each shard."""
+        chooser = self._chooser
+        for shard, waiting in enumerate(self._waiting):
+            for site in chooser.choices(range(SITES), _SHARES, k=new):
+                line = url(chooser, site * SHARDS + shard)
+                waiting[site].append(self._journal.put(shard, chooser.getrandbits(64), line))
+            self._count[shard] += new
+
+    def finish(self, left: int) -> None:
+        """All but `left` URLs of each shard are done; each site in turn, as it is polite."""
+        for shard, sites in enumerate(self._waiting):
+            while self._count[shard] > left:
+                busy = [waiting for waiting in sites if waiting][: self._count[shard] - left]
+                for waiting in busy:
+                    self._journal.done(waiting.popleft())
+                self._count[shard] -= len(busy)
+
+    def write(self) -> None:
+        """A round, and the blocks that are thinned out in the next one."""
+        self._journal.tidy(self._journal.cut())
+        made = self._journal.next_round()
+        answers: list[Any] = []
+        for shard, (n, commit) in made.commits.items():
+            self._node.vault.commit(shard, "node.1", n, commit, answers.append)
+        self._node.until(lambda: len(answers) == len(made.commits))
+        assert set(answers) <= {Verdict.DONE}, answers
+        self._journal.settle(made)
+        while (found := self._journal.sparse()) is not None:
+            shard, take, blocks = found
+            self._journal.thin(take, self._node.ask("read_blocks", shard, blocks))
+
+    def write_all(self) -> None:
+        """Write done URLs two rounds later."""
+        for _ in range(3):
+            self.write()
+
+
+def bytes_of(server: RedisServer, seen: int, owed: int, new: int) -> dict[str, float]:
+    """Bytes of Redis' memory for a URL that was seen, all included, and for one that is owed."""
+    empty = int(server.info("used_memory"))
+    node = Node(server.path)
+    writer = Writer(node)
+    shards = int(server.info("used_memory")) - empty
+    rounds = seen // SHARDS // new
+    for number in range(1, rounds + 1):
+        writer.put(new)
+        writer.finish(owed // SHARDS * number // rounds)
+        writer.write()
+    writer.write_all()
+    full = int(server.info("used_memory")) - empty
+    server.end(SIGTERM)
+    began = time.monotonic()
+    server.start()
+    loading = time.monotonic() - began
+    again = int(server.info("used_memory")) - empty
+    node.until(lambda: node.vault.lost)
+    node._client.resume()
+    writer.finish(0)
+    writer.write_all()
+    bare = int(server.info("used_memory")) - empty
     return {
-        "a shard": round((shards_made - empty) / SHARDS),
-        "a fingerprint": round((seen - shards_made) / (count // SHARDS // some * some * SHARDS), 2),
-        "an owed URL": round((owed - seen) / (count // SHARDS // lines * lines * SHARDS), 2),
+        "a shard": round(shards / SHARDS),
+        "seen": rounds * new * SHARDS,
+        "a URL seen": round(bare / (rounds * new * SHARDS), 2),
+        "owed": owed // SHARDS * SHARDS,
+        "a URL owed": round((again - bare) / (owed // SHARDS * SHARDS), 2),
+        "MB": round(full / 1e6, 1),
+        "MB after a restart": round(again / 1e6, 1),
+        "seconds of loading": round(loading, 1),
     }
 
 
-def assert_done(answer: Any) -> None:
-    assert answer is Verdict.DONE, answer
-
-
-def main(kind: str, fsync: str = "everysec") -> None:
+def main(kind: str, fsync: str = "everysec", *sizes: str) -> None:
+    """`sizes` are SEEN, OWED and NEW."""
+    seen, owed, new = [int(size) for size in sizes] + [10**6, 10**5, 16][len(sizes) :]
     with TemporaryDirectory() as folder:
-        path = Path(folder) / "socket"
-        command = ["redis-server", "--port", "0", "--unixsocket", str(path), "--dir", folder]
-        command += ["--save", "", "--appendonly", "no" if fsync == "off" else "yes"]
-        command += ["--appendfsync", "everysec" if fsync == "off" else fsync]
-        server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        options = {"appendonly": "no"} if fsync == "off" else {"appendfsync": fsync}
+        server = RedisServer(Path(folder), program_of("redis"), 0, **options)
+        server.start()
         try:
-            while not path.exists():
-                time.sleep(0.01)
-            node = Node(path)
-            made = pages(node, 30) if kind == "pages" else bytes_of(node, 10**6)
+            if kind == "pages":
+                made = pages(Node(server.path), 30)
+            else:
+                made = bytes_of(server, seen, owed, new)
             print(json.dumps({"kind": kind, "fsync": fsync, "cores": os.cpu_count(), **made}))
         finally:
-            server.terminate()
-            server.wait()
+            server.end()
 
 
 if __name__ == "__main__":

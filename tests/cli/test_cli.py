@@ -23,6 +23,7 @@ COMMANDS = {
     "status",
     "fleet",
     "mirror",
+    "login",
     "resolve",
     "fetch",
     "search",

@@ -1,8 +1,12 @@
 """`larbinpy crawl`: the line it ends with."""
 
+from pathlib import Path
 from typing import Any
 
-from larbinpy.cli.crawl import search_command, summary
+import pytest
+
+from larbinpy.cli.crawl import search_command, search_of_nodes, summary
+from larbinpy.config import Config
 from larbinpy.outcome import Outcome
 
 
@@ -23,8 +27,29 @@ def report(**values: Any) -> dict[str, Any]:
 
 
 def test_the_command_that_searches_the_database() -> None:
-    line = search_command("my save/larbinpy.db")
+    line = search_command(Config(output_dir="my save"))
     assert line == "to search the pages: larbinpy search -d 'my save/larbinpy.db' WORDS"
+
+
+def test_the_command_that_searches_the_databases_of_nodes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("LARBINPY_JOIN", raising=False)
+    Path("my.conf").write_text("outputDir there\n")
+    plain, there, server = "", "-d there/NODE/larbinpy.db ", "mysql://127.0.0.1/pages"
+    for config, file, options in (
+        (Config(), None, plain),
+        (Config(output_dir="there"), None, there),
+        (Config(output_dir="there"), "my.conf", "-c my.conf "),
+        (Config(database=server), None, f"-d {server} "),
+    ):
+        line = f"to search the pages: larbinpy search {options}WORDS"
+        assert search_of_nodes(config, file) == line
+    # The nodes that --join asks have ended.
+    monkeypatch.setenv("LARBINPY_JOIN", "redis://127.0.0.1/news")
+    line = "to search the pages: larbinpy search -d save/NODE/larbinpy.db WORDS"
+    assert search_of_nodes(Config(), None) == line
 
 
 def test_the_summary_of_a_crawl_is_one_line() -> None:

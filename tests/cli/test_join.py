@@ -64,7 +64,11 @@ def test_a_user_may_be_named_there(redis: RedisServer) -> None:
 def test_a_wrong_password(redis: RedisServer, folder: Path) -> None:
     redis("CONFIG", "SET", "requirepass", "secret")
     where = f"127.0.0.1:{redis.port}"
-    assert refused(crawl("--join", address(redis), SEED)) == f"Redis {where} asks for a password"
+    line = refused(crawl("--join", address(redis), SEED))
+    assert line == (
+        f"Redis {where} asks for a password; give it in LARBINPY_JOIN "
+        "(redis://:PASSWORD@HOST/NAME), or name a file with ?passwordFile=PATH"
+    )
     wrong = refused(crawl(SEED, LARBINPY_JOIN=f"redis://:wrong@{where}/news"))
     assert wrong == f"Redis {where} refuses the login (WRONGPASS)"
     assert refused(crawl("--nodes", "2", SEED, LARBINPY_JOIN=f"redis://:wrong@{where}/n")) == wrong
@@ -130,14 +134,25 @@ def test_a_mirror_that_browses_offline_has_no_nodes() -> None:
         "join=redis://127.0.0.1:1/n",
     ]
     line = refused(CliRunner().invoke(main, arguments))
-    assert line.startswith("rewriteLinks cannot be used with join")
+    assert line.startswith("rewriteLinks cannot be used with join or --nodes: ")
+    variables = {"LARBINPY_JOIN": "redis://127.0.0.1:1/n"}
+    line = refused(CliRunner().invoke(main, arguments[:5], env=variables))
+    assert line.startswith("rewriteLinks cannot be used with join (LARBINPY_JOIN is set) or")
 
 
 def test_without_hiredis() -> None:
     with patch("larbinpy.fleet.find_spec", lambda name: None):
         for way in (("--join", "redis://127.0.0.1:1/news"), ("--nodes", "2")):
             line = refused(crawl(*way, SEED))
-            assert line.endswith("hiredis, which is not installed: pip install larbinpy[fleet]")
+            assert line.endswith("hiredis, which is not installed: pip install 'larbinpy[fleet]'")
+
+
+def test_without_the_client_of_the_database(folder: Path) -> None:
+    (folder / "larbin.conf").write_text("outputMode database\ndatabase mysql://127.0.0.1:1/x\n")
+    with patch("larbinpy.database.opening.find_spec", lambda name: None):
+        line = refused(crawl("--nodes", "2", SEED))
+    assert line.endswith("PyMySQL is not installed; install it: pip install 'larbinpy[mysql]'")
+    assert [path.name for path in folder.iterdir()] == ["larbin.conf"]
 
 
 def test_without_redis_server() -> None:

@@ -1,6 +1,5 @@
 """`larbinpy man`: the manual pages."""
 
-import re
 import shutil
 import subprocess
 
@@ -55,8 +54,9 @@ def test_the_manual_has_every_command_and_option() -> None:
         for option in (p for p in command.params if isinstance(p, click.Option)):
             assert all(name in text for name in option.opts)
             assert " ".join((option.help or "").split()) in " ".join(text.split())
+    lines = " ".join(text.split())
     for status, meaning in MEANINGS.items():
-        assert re.search(rf"^ +{status} +{re.escape(meaning)}$", text, re.MULTILINE)
+        assert f" {status} {meaning} " in lines
 
 
 def test_the_manual_has_every_setting_with_its_default() -> None:

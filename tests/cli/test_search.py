@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,9 @@ from click.testing import CliRunner, Result
 from larbinpy.cli import main
 from larbinpy.cli.database import database_of
 from larbinpy.database.base import Change, DatabaseError, Found, Hit, Stored
+from larbinpy.database.opening import open_writer
 from larbinpy.database.sqlite.schema import TABLES
+from tests.support.databasepages import prepared
 from tests.support.fakefinder import FakeFinder
 
 HIT = Hit(
@@ -54,7 +57,7 @@ def finder() -> FakeFinder:
 @pytest.fixture
 def ask(finder: FakeFinder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Ask:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("larbinpy.cli.database.open_finder", lambda where: finder)
+    monkeypatch.setattr("larbinpy.database.several.open_finder", lambda where: finder)
 
     def run(*arguments: str) -> Result:
         result = CliRunner().invoke(main, arguments)
@@ -172,7 +175,7 @@ def test_a_database_that_cannot_be_read(ask: Ask, monkeypatch: pytest.MonkeyPatc
     def refuse(where: str) -> None:
         raise DatabaseError(f"{where}: there is no database")
 
-    monkeypatch.setattr("larbinpy.cli.database.open_finder", refuse)
+    monkeypatch.setattr("larbinpy.database.several.open_finder", refuse)
     for command in (["search", "x"], ["show", "a.test"], ["changes"], ["export"]):
         shown = ask(*command)
         assert shown.exit_code == 3
@@ -280,3 +283,43 @@ def test_pages_are_exported(ask: Ask, finder: FakeFinder, tmp_path: Path) -> Non
     assert page["url"] == "http://a.test/x"
     assert gone["delete"]["_id"] != action["index"]["_id"]
     assert ask("export", "-o", "missing/x").exit_code == 3
+
+
+def page_of(node: str, name: str, at: str) -> None:
+    """A page in the database of a node, in the working directory."""
+    for folder in (Path("state", node), Path("save", node)):
+        folder.mkdir(parents=True, exist_ok=True)
+    Path("state", node, "crawl.jsonl").touch()
+    with closing(open_writer(f"save/{node}/larbinpy.db")) as writer:
+        writer.write([prepared(f"http://a.test/{name}", f"sea {name} {node}", at=at)])
+
+
+def test_the_databases_of_all_nodes_on_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> Result:
+        return CliRunner().invoke(main, arguments)
+
+    assert run("search", "sea").exit_code == 3
+    page_of("1", "x", "2026-11-21T08:00:00Z")
+    page_of("2", "x", "2026-11-22T08:00:00Z")
+    page_of("2", "y", "2026-11-21T08:00:00Z")
+    hits = [json.loads(line) for line in run("search", "--json", "sea").stdout.splitlines()]
+    assert sorted(hit["url"] for hit in hits) == ["http://a.test/x", "http://a.test/y"]
+    assert run("show", "--text", "a.test/x").stdout == "sea x 2\n"
+    assert run("changes", "--since", "2026-11-01").stdout.count("new") == 3
+    assert len(run("export").stdout.splitlines()) == 2
+    assert "sea x 1" in run("show", "--text", "a.test/x", "-d", "save/1/larbinpy.db").stdout
+    one = run("search", "--json", "sea", "-d", "save/1/larbinpy.db").stdout
+    assert len(one.splitlines()) == 1
+
+
+def test_a_fleet_and_a_database_at_once(ask: Ask) -> None:
+    refused = ask("search", "x", "-d", "it.db", "--join", "redis://h/n")
+    assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
+    assert "-d and --join cannot be used together" in refused.stderr
+    refused = ask("search", "--join", "redis://h/n", "--site", "http://[")
+    assert refused.exit_code == 2
+    assert ask("search", "--join", "redis://h/n").exit_code == 2

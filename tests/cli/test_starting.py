@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from larbinpy.cli import main
+from larbinpy.cli.common import Given
 from larbinpy.cli.defaults import Defaults, defaults_of
 from larbinpy.config import Config
 from tests.support.crawling import Asked, Crawler, Web, World, html, missing, one_line
@@ -81,7 +82,7 @@ def test_a_configuration_is_obeyed(world: World, two_sites: Web) -> None:
 
 
 def defaults(given: set[str], folder: str | None = None, file: str | None = None) -> Defaults:
-    return defaults_of(file, given, folder)
+    return defaults_of(Given(file, [(keyword, "") for keyword in given]), folder)
 
 
 def test_what_is_assumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from larbinpy.config import ConfigError
 from larbinpy.config.host_pattern import HostPattern
 from larbinpy.config.request_kinds import Proxy
 from larbinpy.crawl.assembly import Assembly
+from larbinpy.crawl.participation import Alone
 from larbinpy.crawl.resources.network import OTHER_FILES
 from larbinpy.crawl.resources.surroundings import DEFAULT, Surroundings, Tuning
 from larbinpy.dns.lookup import Answer
@@ -75,7 +76,7 @@ class Assembler:
         self.closing.callback(poller.close)
         parts = (poller, self.clock, lambda: 0.0, io.StringIO(), self.stderr)
         around = Surroundings(*parts, self.closing, tuning)
-        return Assembly(config, start, seeds, output, "none", around)
+        return Assembly(Alone(config), start, seeds, output, "none", around)
 
     def close(self) -> None:
         self.closing.close()

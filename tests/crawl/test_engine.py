@@ -257,7 +257,7 @@ def test_waits_count_from_when_a_page_arrived(tmp_path: Path) -> None:
 def test_the_request_for_a_robots_txt_takes_500_kib_whatever_the_page_size() -> None:
     """RFC 9309, 2.5; and one byte more than counts, so that a cut is seen."""
     requests = Requests(HTML, Scope(scope_settings()), lambda _url: 1000, lambda _url: OPTIONS)
-    robots = requests.make(Url("http://a.test/robots.txt", 0, robots_for="a"), "198.51.100.1")
+    robots = requests.make(Url("http://a.test/robots.txt", 0, owner="a"), "198.51.100.1")
     assert robots.max_size == ROBOTS_SIZE > 512 * 1024
     assert robots.accept("image/png", 10**9) is None
     page = requests.make(Url("http://a.test/", 0), "198.51.100.1")

@@ -367,7 +367,7 @@ def test_a_robots_txt_is_for_the_frontier(tmp_path: Path) -> None:
     case = Case(tmp_path, ask_robots=True)
     assert case.frontier.seed("http://a.test/private") is None
     [robots] = case.fly()
-    assert robots.robots_for is not None
+    assert robots.owner is not None
     case.land(robots, body=b"User-agent: *\nDisallow: /private\n")
     case.intake.step()
     assert case.plug.given == [("replied", "/robots.txt"), ("failed", "/private")]

@@ -235,9 +235,27 @@ def test_following_a_log_survives_rotation(tmp_path: Path) -> None:
     next(steps)
     lines: list[bytes] = []
     with pytest.raises(KeyboardInterrupt):
-        lines.extend(follow(path, lambda seconds: next(steps)))
+        lines.extend(follow([path], lambda seconds: next(steps)))
     shown = [*(str(n) for n in range(10, 20)), "a", "half", "last", "new", "x"]
     assert [line.decode().strip() for line in lines] == shown
+
+
+def test_several_logs_are_followed_by_time(tmp_path: Path) -> None:
+    paths = [tmp_path / "1", tmp_path / "2"]
+
+    def script() -> Iterator[None]:
+        paths[0].write_text("a\nc\n")
+        paths[1].write_text("b\nd\n")
+        yield
+        paths[1].write_text("b\nd\ne\n")
+        yield
+        raise KeyboardInterrupt
+
+    steps = script()
+    lines: list[bytes] = []
+    with pytest.raises(KeyboardInterrupt):
+        lines.extend(follow(paths, lambda seconds: next(steps)))
+    assert b"".join(lines) == b"a\nb\nc\nd\ne\n"
 
 
 def test_a_running_crawl_is_followed(world: World) -> None:

@@ -1,8 +1,6 @@
 """The databases that tests of both kinds use: a file, and one on a MariaDB server."""
 
 import os
-import socket
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
@@ -10,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.databases import Database, File, OnServer
-from tests.support.mariadb import MariaDb, is_installed
+from tests.support.ownmariadb import mariadb as mariadb
 
 _NUMBERS = count(1)
 
@@ -20,21 +18,6 @@ def wall(monkeypatch: pytest.MonkeyPatch) -> None:
     """The time is after that of all pages of these tests."""
     later = datetime(2026, 11, 30, tzinfo=UTC).timestamp()
     monkeypatch.setattr("larbinpy.database.writing.filling.wall", lambda: later)
-
-
-@pytest.fixture(scope="session")
-def mariadb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MariaDb]:
-    """A server of this process of the tests."""
-    if not is_installed():
-        pytest.skip("mariadb-server is not installed")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    server = MariaDb(tmp_path_factory.mktemp("mariadb"), port)
-    server.install()
-    server.start()
-    yield server
-    server.end()
 
 
 @pytest.fixture(params=["sqlite", "mysql"])

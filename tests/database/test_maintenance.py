@@ -1,11 +1,12 @@
 """Care of a database: rebuild, verify, optimize."""
 
 from collections.abc import Callable
+from contextlib import closing
 
 import pytest
 
 from larbinpy.database.base import DatabaseError, Unavailable
-from larbinpy.database.opening import open_writer, optimize, rebuild, verify
+from larbinpy.database.opening import is_server, open_writer, optimize, rebuild, verify
 from larbinpy.database.prepared import Gone
 from larbinpy.database.writing.checking import PIECE
 from tests.support.databasepages import prepared
@@ -114,12 +115,20 @@ def test_optimize_brings_in_anchors(filled: Database) -> None:
 
 
 @pytest.mark.parametrize("work", [rebuild, verify, optimize])
-def test_care_needs_a_database_that_nobody_fills(
-    database: Database, work: Callable[..., object]
-) -> None:
+def test_care_needs_a_database(database: Database, work: Callable[..., object]) -> None:
     with pytest.raises(DatabaseError, match=r"there is no database|an empty database"):
         work(database.where, quiet)
-    writer = open_writer(database.where)
-    with pytest.raises(Unavailable, match="in use"):
-        work(database.where, quiet)
-    writer.close()
+
+
+@pytest.mark.parametrize("work", [rebuild, verify, optimize])
+def test_care_while_a_process_fills_the_database(
+    database: Database, work: Callable[..., object]
+) -> None:
+    """A file has one writer; those of a server write in turns."""
+    with closing(open_writer(database.where)) as writer:
+        if is_server(database.where):
+            work(database.where, quiet)
+            writer.write([PAGES[0]])
+        else:
+            with pytest.raises(Unavailable, match="in use"):
+                work(database.where, quiet)

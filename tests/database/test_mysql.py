@@ -132,14 +132,6 @@ def test_other_tables_are_refused_untouched(database: OnServer) -> None:
         open_finder(database.where)
 
 
-def test_one_writes(database: OnServer) -> None:
-    writer = open_writer(database.where)
-    with pytest.raises(Unavailable, match=r"in use: connection \d+ of the server writes to it"):
-        open_writer(database.where)
-    writer.close()
-    open_writer(database.where).close()
-
-
 def test_a_connection_that_the_server_closed_is_made_anew(database: OnServer) -> None:
     writer = open_writer(database.where)
     writer.write([prepared(A, "one")], "s", Position(1, 0))

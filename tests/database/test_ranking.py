@@ -1,4 +1,4 @@
-"""What a search asks of the index, and how it ranks the pages that it gets."""
+"""The questions that a search asks of the index, and how it ranks the pages that it gets."""
 
 from dataclasses import dataclass, field
 

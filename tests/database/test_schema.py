@@ -88,11 +88,7 @@ def test_odd_names_are_files(tmp_path: Path) -> None:
 
 
 def test_a_server_needs_pymysql(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("larbinpy.database.opening.import_module", _missing_pymysql)
+    monkeypatch.setattr("larbinpy.database.opening.find_spec", lambda name: None)
     for opening in (open_writer, open_finder):
         with pytest.raises(DatabaseError, match="PyMySQL is not installed"):
             opening("mysql://host/name")
-
-
-def _missing_pymysql(name: str) -> None:
-    raise ModuleNotFoundError("No module named 'pymysql'", name="pymysql")

@@ -321,17 +321,18 @@ def test_a_server_that_takes_connections_only(loop: Loop) -> None:
 
 def test_bond_width_holds_bytes_back(make_loop: MakeLoop) -> None:
     loop = make_loop(bond_width=50_000)
-    server = loop.serve(once(reply(bytes(2_000_000))))
-    loop.start(server.url(), max_size=3_000_000)
+    server = loop.serve(once(reply(bytes(4_000_000))))
+    loop.start(server.url(), max_size=5_000_000)
     began = loop.now
     pages: list[Page] = []
     while not pages:
         pages = loop.turn(0)
         loop.skip(0.05)
     assert pages[0].outcome is Outcome.SUCCESS
-    assert len(pages[0].body) == 2_000_000
-    # A second's worth is free. It outlives timeoutPage, as the delay is our own doing.
-    assert loop.now - began >= 35
+    assert len(pages[0].body) == 4_000_000
+    # A second's worth is free, and so is what one turn may receive: more on a busy machine.
+    # It outlives timeoutPage, as the delay is our own doing.
+    assert loop.now - began >= 72
 
 
 def test_bond_width_holds_small_pages_back(make_loop: MakeLoop) -> None:

@@ -1,5 +1,6 @@
 """The board on a real Redis."""
 
+import time
 from random import Random
 
 import pytest
@@ -7,9 +8,10 @@ import pytest
 from larbinpy.crawl.fleet.remote import Remote
 from larbinpy.errors import UserError
 from larbinpy.fleet.area import AreaLog
-from larbinpy.fleet.vault import CrawlState, Verdict
+from larbinpy.fleet.vault import CrawlState, SiteWait, Verdict
 from tests.support.fleetworld import Boards
 from tests.support.redisserver import RedisServer
+from tests.support.redisvault import commit_of
 
 pytest_plugins = ["tests.support.fleetcrawls"]
 pytestmark = pytest.mark.slow
@@ -60,8 +62,8 @@ def test_an_order_reaches_each_node_and_their_answers_the_operator(boards: Board
     operator.find()
     order = operator.order("save")
     for number, node in enumerate(nodes):
-        node.beat(f"n{number}", None)
-        node.beat(f"n{number}", None)
+        node.beat(f"n{number}")
+        node.beat(f"n{number}")
     assert heard == [("n0", order, "save"), ("n1", order, "save")]
     for number, node in enumerate(nodes):
         node.vault.answer(order, {"node": number})
@@ -76,7 +78,7 @@ def test_who_joins_later_does_not_get_old_orders_but_the_settings(boards: Boards
     heard: list[str] = []
     node.vault.on_order = lambda order, text: heard.append(text)
     node.begin("a", SETTINGS)
-    node.beat("a", None)
+    node.beat("a")
     assert heard == []
     assert node.find().changed == {"waitDuration": "2.5"}
 
@@ -165,6 +167,11 @@ def test_a_crawl_is_forgotten_whole_and_only_if_nobody_runs(
     node.begin("a.1", SETTINGS)
     name = node.vault.name
     node.post({2: b"=letter"})
+    node.take(3, "", 0, "a.1")
+    commit = commit_of(
+        b"x" * 8, {0: b"=line"}, owing=1, counts={"p": 1}, waits={"a": SiteWait(9.0)}
+    )
+    assert node.commit(3, "a.1", 1, commit) is Verdict.DONE
     node.vault.read(lambda answer: None, "a", {"session": "a.1"})
     node.order("save")
     node.draw("s", 5, 100)
@@ -178,8 +185,8 @@ def test_a_crawl_is_forgotten_whole_and_only_if_nobody_runs(
         """Beats while the sessions are watched."""
         nonlocal beaten
         beaten += 1
-        node.beat("a.1", None)
-        return node.vault._clock()
+        node.beat("a.1")
+        return time.monotonic()
 
     raises = pytest.raises(UserError, match="nodes run; stop them first")
     with Remote(join, watch_clock, watch=0.2) as remote, raises:
@@ -202,7 +209,7 @@ def test_forgetting_goes_on_where_it_was_interrupted(
     join = f"redis://127.0.0.1:{shared_redis.port}/{node.vault.name}"
     with pytest.raises(UserError, match="fleet --forget"):
         other.find()
-    assert node.beat("a.1", None) is Verdict.GONE
+    assert node.beat("a.1") is Verdict.GONE
     with Remote(join, forgets=True, watch=0.1) as remote:
         remote.forget()
     assert other.open(SETTINGS).created

@@ -6,7 +6,9 @@ DONE = Standing("a.1", 7, 0, 0)
 
 def test_two_equal_looks_prove_the_end() -> None:
     ending = Ending()
+    assert not ending.is_near
     assert not ending.proven([DONE, DONE])
+    assert ending.is_near
     assert ending.proven([DONE, DONE])
 
 

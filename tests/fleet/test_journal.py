@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from larbinpy.fleet.journal import Journal
 from larbinpy.fleet.letters import pack, unpack
-from larbinpy.fleet.vault import Commit
+from larbinpy.fleet.vault import Commit, SiteWait
 
 
 class Shard:
@@ -76,6 +76,36 @@ def test_a_url_is_done_one_round_after_its_links_are_sent() -> None:
     assert journal.known == journal.noted == 1
 
 
+def test_a_page_is_counted_when_it_is_done() -> None:
+    journal, _ = serving(Journal())
+    first, second = journal.put(3, 1, "page"), journal.put(3, 2, "page")
+    counted = []
+    for origin in (first, second, 0):
+        if origin:
+            journal.count_page(origin, {"p": 1, "b": 10})
+            journal.done(origin)
+        commit = round_of(journal)
+        counted.append(commit and commit.counts)
+    assert counted == [{}, {"p": 1, "b": 10}, {"p": 1, "b": 10}]
+    assert not journal.has_news
+
+
+def test_a_shard_of_another_node_is_not_counted_for() -> None:
+    journal, _ = serving(Journal())
+    journal.count(4, {"p": 1})
+    journal.wait(4, "http://a.test", SiteWait(60.0))
+    assert not journal.has_news
+    page = journal.put(3, 1, "page")
+    journal.count_page(page, {"p": 1})
+    journal.done(page)
+    journal.withdraw(3)
+    journal.wait(3, "http://a.test", SiteWait(60.0))
+    first, second = round_of(journal), round_of(journal)
+    # It has left when all of it is written.
+    assert first is not None and second is not None
+    assert (list(first.waits), second.counts) == (["http://a.test"], {"p": 1})
+
+
 def test_a_page_that_is_not_on_the_disk_is_not_done() -> None:
     journal, _ = serving(Journal())
     page = journal.put(3, 1, "page")
@@ -98,7 +128,7 @@ def test_a_block_grows_until_it_is_full() -> None:
     journal, _ = serving(Journal(lines=3))
     assert [journal.put(3, k, f"{k}") & 0xFFF for k in range(2)] == [0, 1]
     assert round_of(journal) == Commit(
-        array("Q", [0, 1]).tobytes(), {0: pack("01")}, {}, [], 2, 0, None
+        array("Q", [0, 1]).tobytes(), {0: pack("01")}, {}, [], 2, 0, {}, {}
     )
     for k in range(2, 7):
         journal.put(3, k, f"{k}")
@@ -139,6 +169,87 @@ def test_loaded_urls_are_done_and_new_ones_get_other_blocks() -> None:
     commit = round_of(journal)
     assert commit is not None
     assert (commit.finished, commit.owed, commit.owing) == ([5], {9: b"\2"}, 2)
+
+
+def thinned(journal: Journal, stored: Shard) -> int:
+    """Thin out what the journal asks for; return the number of blocks."""
+    found = journal.sparse()
+    if found is None:
+        return 0
+    _, take, blocks = found
+    parts = [part for part in stored.parts() if part[0] in blocks]
+    journal.thin(take, parts)
+    return len(parts)
+
+
+def with_stragglers() -> tuple[Journal, Shard]:
+    """Ten blocks of four lines, of which the third ones are not done."""
+    journal, _ = serving(Journal(lines=4))
+    stored = Shard()
+    for k in range(41):
+        origin = journal.put(3, k, f"line {k}")
+        if k % 4 != 2:
+            journal.done(origin)
+    for _ in range(2):
+        round_of(journal, stored)
+    return journal, stored
+
+
+def test_blocks_with_few_owed_lines_are_thinned_out() -> None:
+    journal, stored = with_stragglers()
+    assert thinned(journal, stored) == 10
+    commit = round_of(journal, stored)
+    assert commit is not None
+    assert unpack(commit.blocks[4]) == ["", "", "line 18", ""]
+    assert commit.owed[4] == b"\4"
+    assert stored.lines == sorted(f"line {k}" for k in range(2, 40, 4))
+    assert thinned(journal, stored) == 0
+
+    # Those who load them have the same numbers of lines.
+    journal, found = serving(Journal(lines=4), loaded=stored.parts())
+    assert [origin & 3 for origin, _ in found] == [2] * 10
+    for origin, _ in found:
+        journal.done(origin)
+    for _ in range(2):
+        round_of(journal, stored)
+    assert stored.blocks == {}
+
+
+def test_a_block_that_is_done_while_it_is_read_is_removed() -> None:
+    journal, stored = with_stragglers()
+    found = journal.sparse()
+    assert found is not None
+    _, take, _ = found
+    origins = serving(Journal(), loaded=stored.parts())[1]
+    for origin, _ in origins[:5]:
+        journal.done(origin)
+    round_of(journal, stored)
+    journal.thin(take, stored.parts())
+    commit = round_of(journal, stored)
+    assert commit is not None
+    assert commit.finished == [0, 1, 2, 3, 4]
+    assert sorted(commit.blocks) == [5, 6, 7, 8, 9]
+    assert len(stored.lines) == 5
+
+
+def test_blocks_of_an_earlier_take_or_a_withdrawn_shard_stay_as_they_are() -> None:
+    journal, stored = with_stragglers()
+    found = journal.sparse()
+    assert found is not None
+    _, take, _ = found
+    journal.thin(take + 1, stored.parts())
+    journal.withdraw(3)
+    journal.thin(take, stored.parts())
+    assert not journal.has_changes(3)
+
+
+def test_few_lines_are_not_worth_it() -> None:
+    journal, _ = serving(Journal(lines=4))
+    for origin in [journal.put(3, k, f"{k}") for k in range(5)][:3]:
+        journal.done(origin)
+    for _ in range(2):
+        round_of(journal)
+    assert journal.sparse() is None
 
 
 def test_a_damaged_block_is_refused() -> None:
@@ -196,17 +307,21 @@ def test_letters_waits_and_inbox_elements_go_once() -> None:
     journal.letter(4, "x")
     journal.letter(4, "y")
     journal.received(3, 2)
-    journal.wait(3, "soon")
+    journal.wait(3, "http://a.test", SiteWait(60.0))
+    journal.wait(3, "http://a.test", SiteWait(30.0))
+    journal.count(3, {"t": 1, "u": 7})
+    journal.count(3, {"t": 2})
     assert journal.inbox_at() == {3: 2}
     taken = journal.next_round()
     assert taken.letters == {4: pack("xy")}
-    assert taken.commits[3][1][-2:] == (2, "soon")
+    counts, waits = {"t": 3, "u": 7}, {"http://a.test": SiteWait(30.0)}
+    assert taken.commits[3][1][-3:] == (2, counts, waits)
     journal.settle(taken)
     assert journal.inbox_at() == {3: 0}
     assert journal.next_round() == ({}, {})
 
 
-@given(st.lists(st.one_of(st.just("put"), st.just("round"), st.integers(0, 50))))
+@given(st.lists(st.one_of(st.sampled_from(("put", "round", "thin")), st.integers(0, 50))))
 def test_the_vault_has_what_is_owed(steps: list[str | int]) -> None:
     journal, _ = serving(Journal(lines=4))
     stored, owed = Shard(), {}
@@ -215,12 +330,18 @@ def test_the_vault_has_what_is_owed(steps: list[str | int]) -> None:
             owed[journal.put(3, number, f"line {number}")] = f"line {number}"
         elif step == "round":
             round_of(journal, stored)
+        elif step == "thin":
+            thinned(journal, stored)
         elif owed:
             origin = list(owed)[int(step) % len(owed)]
             journal.done(origin)
             del owed[origin]
     for _ in range(2):
         round_of(journal, stored)
+    while thinned(journal, stored):
+        round_of(journal, stored)
+    kept = sum(bool(line) for packed in stored.blocks.values() for line in unpack(packed))
+    assert kept <= 2 * len(owed) + 2 * 4
     assert stored.lines == sorted(owed.values())
     assert stored.owing == len(owed)
     assert stored.fingerprints == [k for k, step in enumerate(steps) if step == "put"]

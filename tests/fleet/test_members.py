@@ -36,11 +36,18 @@ def test_a_counter_that_moves_is_alive() -> None:
     assert not any(members.answered(present(other=now // 3), now, now) for now in range(30))
 
 
-def test_a_gap_in_watching_begins_anew() -> None:
+def test_a_long_gap_in_watching_counts_as_one_beat() -> None:
+    """Redis was away, for all nodes."""
     members = Members()
-    times = [0, 1, 2, 3, 6, 7, 8, 9, 10, 11]
+    times = [0, 1, 2, 60, 61, 62]
     assert not any(members.answered(present(other=5), now, now) for now in times)
-    assert members.answered(present(other=5), 12, 12) == {"other": 5}
+    assert members.answered(present(other=5), 63, 63) == {"other": 5}
+
+
+def test_on_a_bad_line_the_dead_are_buried_too() -> None:
+    members = Members()
+    found = {now: members.answered(present(other=5), now, now) for now in range(0, 30, 3)}
+    assert next(now for now, dead in found.items() if dead) == 18
 
 
 def test_a_session_that_is_not_named_any_more_is_forgotten() -> None:

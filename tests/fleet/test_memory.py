@@ -12,11 +12,13 @@ from larbinpy.fleet.vault import (
     Owned,
     Part,
     Present,
+    SiteWait,
     Taken,
     Verdict,
 )
 
-ONE = Commit(b"12345678", {0: b"=a"}, {}, [], 1, 0, "soon")
+ONE = Commit(b"12345678", {0: b"=a"}, {}, [], 1, 0, {"p": 2}, {"a": SiteWait(60.0, 1.5, 0.5)})
+EMPTY = Commit(b"", {}, {}, [], 1, 0, {}, {})
 
 
 class Client:
@@ -53,11 +55,14 @@ def test_members() -> None:
     assert client.join("a.1") is Verdict.GONE
     client.open({})
     assert client.join("a.1") == Present({"a.1": 0}, CrawlState.NEW)
-    assert client.beat("a.1", None) == Present({"a.1": 1}, CrawlState.NEW)
+    assert client.join("a.1f-1") == Present({"a.1": 0, "a.1f-1": 0}, CrawlState.NEW)
+    assert client.join("a.2f-1") is Verdict.TAKEN
+    assert client.quit("a.1f-1") is Verdict.DONE
+    assert client.beat("a.1") == Present({"a.1": 1}, CrawlState.NEW)
     client.bury("a.1", 0)
-    assert client.beat("a.1", None) == Present({"a.1": 2}, CrawlState.NEW)
+    assert client.beat("a.1") == Present({"a.1": 2}, CrawlState.NEW)
     client.bury("a.1", 2)
-    assert client.beat("a.1", None) is Verdict.GONE
+    assert client.beat("a.1") is Verdict.GONE
 
 
 def test_takes_and_leaves_are_fenced() -> None:
@@ -75,12 +80,16 @@ def test_takes_and_leaves_are_fenced() -> None:
 
 
 def test_a_commit_is_applied_once() -> None:
-    client = Client(Engine(2))
+    engine = Engine(2)
+    client = Client(engine)
     client.take(1, "", 0, "a.1")
     assert client.commit(1, "b.1", 1, ONE) is Verdict.FENCED
     assert client.commit(1, "a.1", 1, ONE) is Verdict.DONE
     assert client.commit(1, "a.1", 1, ONE) == Behind(2)
-    assert client.load(1, "") == Part(b"12345678", [(0, b"=a", b"")], "soon", None)
+    assert client.commit(1, "a.1", 2, EMPTY._replace(counts={"p": 3})) is Verdict.DONE
+    engine.now = 45.0
+    blocks, waits = [(0, b"=a", b"")], {"a": SiteWait(15.0, 1.5, 0.5)}
+    assert client.load(1, "") == Part(b"12345678", blocks, {"p": 5}, waits, None)
 
 
 def test_a_shard_is_loaded_in_parts() -> None:

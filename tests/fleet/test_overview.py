@@ -1,17 +1,22 @@
 """A crawl on Redis as it is seen before it is joined, and where Redis is."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 import pytest
 
+from larbinpy.config import Config
 from larbinpy.fleet.redis.asking import Asker
+from larbinpy.fleet.redis.client import Client
 from larbinpy.fleet.redis.overview import Found, Overview
 from larbinpy.fleet.redis.places import Places
+from larbinpy.fleet.redis.topology import RedisAway
 from larbinpy.fleet.redis.vault import RedisVault
 from larbinpy.fleet.redis.wire import Address
-from larbinpy.fleet.vault import CrawlState
+from larbinpy.fleet.settings import Renewal
+from larbinpy.fleet.vault import Crawl, CrawlState
 from larbinpy.loop.poller import Poller
 from tests.support.redisjoin import address, settings_of
 from tests.support.redisserver import RedisServer
@@ -19,40 +24,81 @@ from tests.support.redisserver import RedisServer
 pytest_plugins = ["tests.support.ownredis"]
 
 
-@pytest.fixture
-def poller() -> Iterator[Poller]:
-    made = Poller()
-    yield made
-    made.close()
+class End:
+    """An end of a crawl on Redis: to look at it, and to be its node."""
+
+    def __init__(self, redis: RedisServer, name: str, **options: Any) -> None:
+        self._poller = Poller()
+        self.client = Client(self._poller, time.monotonic, Address.of(address(redis, name)))
+        self.ask = Asker(self.client, self._poller, time.monotonic, **options).ask
+        self.overview = Overview(self.client)
+        self.vault = RedisVault(self.client)
+
+    def open(self) -> Crawl:
+        crawl: Crawl = self.ask(partial(self.vault.open, {"shards": "8"}))
+        return crawl
+
+    def close(self) -> None:
+        self.client.close()
+        self._poller.close()
+
+
+Ends = Callable[..., End]
 
 
 @pytest.fixture
-def asker(poller: Poller) -> Asker:
-    return Asker(poller, time.monotonic)
+def ends(redis: RedisServer) -> Iterator[Ends]:
+    """Makes ends; `ends(name)`, with options of their askers."""
+    made: list[End] = []
+
+    def make(name: str = "news", **options: Any) -> End:
+        made.append(End(redis, name, **options))
+        return made[-1]
+
+    yield make
+    for end in made:
+        end.close()
 
 
-@pytest.fixture
-def overview(redis: RedisServer, poller: Poller) -> Iterator[Overview]:
-    made = Overview(poller, time.monotonic, Address.of(address(redis)))
-    yield made
-    made.close()
-
-
-def make(redis: RedisServer, poller: Poller, asker: Asker, name: str = "news") -> RedisVault:
-    vault = RedisVault(poller, time.monotonic, Address.of(address(redis, name)))
-    asker.ask(vault, partial(vault.open, {"shards": "8"}))
-    return vault
-
-
-def test_a_crawl_is_found(
-    redis: RedisServer, poller: Poller, asker: Asker, overview: Overview
-) -> None:
-    assert asker.ask(overview, overview.find) is None
-    vault = make(redis, poller, asker)
-    asker.ask(vault, partial(vault.join, "a.1"))
-    found = asker.ask(overview, overview.find)
+def test_a_crawl_is_found(redis: RedisServer, ends: Ends) -> None:
+    looking, node = ends(), ends()
+    assert looking.ask(looking.overview.find) is None
+    node.open()
+    node.ask(partial(node.vault.join, "a.1"))
+    found = looking.ask(looking.overview.find)
     assert found == Found(settings_of(redis)["id"], CrawlState.NEW, {"a.1": 0})
-    vault.close()
+
+
+def test_a_crawl_is_made_under_an_id_of_the_maker(ends: Ends) -> None:
+    end = ends()
+    # After a lost answer, the maker asks again.
+    for _ in range(2):
+        crawl = end.ask(partial(end.vault.open, {"shards": "8"}, id="mine"))
+        assert (crawl.id, crawl.created) == ("mine", True)
+    crawl = end.ask(partial(end.vault.open, {"shards": "9"}, id="theirs"))
+    assert (crawl.id, crawl.created, crawl.settings) == ("mine", False, {"shards": "8"})
+
+
+def test_a_full_redis_gets_no_crawl(redis: RedisServer, ends: Ends) -> None:
+    end = ends(patience=1.5)
+    redis("CONFIG", "SET", "maxmemory", "1")
+    with pytest.raises(RedisAway, match=r"is full \(maxmemory\): give it more memory$"):
+        end.open()
+    assert settings_of(redis) == {}
+
+
+def test_a_node_that_was_there_waits_for_a_full_redis(redis: RedisServer, ends: Ends) -> None:
+    said: list[str] = []
+
+    def say(line: str) -> None:
+        said.append(line)
+        redis("CONFIG", "SET", "maxmemory", "0")
+
+    end = ends(patience=1.0, say=say)
+    redis("CONFIG", "SET", "maxmemory", "1")
+    assert end.open().created
+    [line] = said
+    assert line.endswith("is full (maxmemory): give it more memory; this node waits")
 
 
 def test_who_beats_is_alive() -> None:
@@ -61,30 +107,40 @@ def test_who_beats_is_alive() -> None:
     assert later.living(first) == ["b.c"]
 
 
-def test_settings_change_but_for_the_shards(
-    redis: RedisServer, poller: Poller, asker: Asker, overview: Overview
-) -> None:
-    vault = make(redis, poller, asker)
-    asker.ask(overview, partial(overview.renew, {"stay": "stay host"}))
-    crawl = asker.ask(vault, partial(vault.open, {}))
-    assert crawl.settings == {"stay": "stay host", "shards": "8"}
-    vault.close()
+def test_settings_change_but_for_the_shards(ends: Ends) -> None:
+    end = ends()
+    end.open()
+
+    def renewed(config: Config, *written: str) -> dict[str, str]:
+        renewal = Renewal.of(config, written or None)
+        end.ask(partial(end.overview.renew, renewal))
+        return end.open().settings
+
+    host, depth = Config(stay="host"), Config(depth_in_site=3)
+    assert renewed(host) == {"stay": "stay host", "shards": "8"}
+    # Only what was given anew is replaced, also by the default.
+    both = {"stay": "stay host", "depthInSite": "depthInSite 3", "shards": "8"}
+    assert renewed(depth, "depth_in_site", "output_dir") == both
+    assert renewed(Config(shards=3), "stay", "shards") == {
+        "depthInSite": "depthInSite 3",
+        "shards": "8",
+    }
+    assert renewed(Config()) == {"shards": "8"}
 
 
-def test_a_crawl_is_forgotten_and_no_other(
-    redis: RedisServer, poller: Poller, asker: Asker, overview: Overview
-) -> None:
+def test_a_crawl_is_forgotten_and_no_other(redis: RedisServer, ends: Ends) -> None:
     others = ["news2", "new", "news.5", "n.ws"]
     for name in ["news", *others]:
-        vault = make(redis, poller, asker, name)
-        asker.ask(vault, partial(vault.join, "a.1"))
+        node = ends(name)
+        node.open()
+        node.ask(partial(node.vault.join, "a.1"))
         for shard in range(8):
-            asker.ask(vault, partial(vault.take, shard, "", 0, "a.1"))
-        asker.ask(vault, partial(vault.turn, "127.0.0.1", 60_000))
-        vault.close()
+            node.ask(partial(node.vault.take, shard, "", 0, "a.1"))
+        node.ask(partial(node.vault.turn, "127.0.0.1", 60_000))
     redis("SET", "lb", "of others")
     all_keys = set(redis("KEYS", "*"))
-    asker.ask(overview, overview.forget)
+    looking = ends()
+    looking.ask(looking.overview.forget)
     left = set(redis("KEYS", "*"))
     gone = all_keys - left
     assert len(gone) == 2 + 8 + 1  # crawl, beats, shards, a turn
@@ -96,14 +152,12 @@ def test_a_crawl_is_forgotten_and_no_other(
     }
 
 
-def test_redis_is_known_by_its_address_and_port(
-    redis: RedisServer, poller: Poller, asker: Asker
-) -> None:
-    vault = make(redis, poller, asker)
-    places = Places(vault)
+def test_redis_is_known_by_its_address_and_port(redis: RedisServer, ends: Ends) -> None:
+    end = ends()
+    end.open()
+    places = Places(end.client.topology)
     for here in ("127.0.0.1", "127.0.0.9", "::1", "::ffff:127.0.0.1", "0.0.0.0"):
         assert places.has(here, redis.port)
         assert not places.has(here, redis.port + 1)
     assert not places.has("192.0.2.1", redis.port)
     assert not places.has("proxy:a.test", redis.port)
-    vault.close()

@@ -4,7 +4,7 @@ from larbinpy.fleet.memory.engine import Engine
 from larbinpy.fleet.rounds import Sending
 from larbinpy.fleet.vault import Commit
 
-EMPTY = Commit(b"", {}, {}, [], 0, 0, None)
+EMPTY = Commit(b"", {}, {}, [], 0, 0, {}, {})
 
 
 def connected() -> tuple[Engine, MemoryVault]:

@@ -37,6 +37,28 @@ def test_another_value_is_refused_by_its_name(line: str) -> None:
         joined(config(line), crawl, 1024)
 
 
+def test_a_value_that_was_written_is_compared_also_if_it_is_the_default() -> None:
+    first = shared(config("waitDuration 7", "stay host"))
+    depth = {"depth_in_site"}
+    with pytest.raises(ConfigError, match=r"waitDuration: .* has another value \(7s\)"):
+        joined(config("waitDuration 30"), first, 1024, {"wait_duration", *depth})
+    with pytest.raises(ConfigError, match=r"shards: .* has another value \(64\)"):
+        joined(config("shards 1024"), first, 64, {"shards"})
+    assert joined(config("waitDuration 30"), first, 64, depth).wait_duration == 7.0
+
+
+def test_a_value_that_was_assumed_is_not_compared() -> None:
+    assumed = config("stay host", "outputMode mirror", "outputDir there")
+    node = joined(assumed, shared(config("stay domain")), 1024, {"output_dir"})
+    assert (node.stay, node.output_mode, node.output_dir) == ("domain", (), "there")
+
+
+def test_rules_are_compared_together() -> None:
+    first = shared(config("accept **/a/**", "reject **"))
+    with pytest.raises(ConfigError, match="accept: the crawl"):
+        joined(config("reject **"), first, 1024, {"rules"})
+
+
 def test_the_same_value_may_be_given_again() -> None:
     first = config("waitDuration 7", "reject **/private/**")
     assert joined(first, shared(first), 1024) == first

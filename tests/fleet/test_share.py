@@ -9,7 +9,7 @@ from larbinpy.fleet.share import PageShare
 
 
 class Pages:
-    """What Redis has of the limit."""
+    """The part of the limit that Redis has."""
 
     def __init__(self, limit: int) -> None:
         self.limit = self.left = limit

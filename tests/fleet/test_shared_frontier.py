@@ -1,20 +1,13 @@
 """The frontier of a node: what it takes, what it passes on, and what it drops."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from larbinpy.crawl.fleet.frontier import (
-    SharedAdmission,
-    SharedAskingAdmission,
-    SharedFrontier,
-    SharedSequencer,
-)
-from larbinpy.frontier.scope.folding import Folding
-from larbinpy.frontier.scope.scope import Scope
-from larbinpy.frontier.scope.traps import Traps, TrapSettings
+from larbinpy.crawl.fleet.frontier import SharedAdmission, SharedFrontier, SharedSequencer
+from larbinpy.frontier.scope.traps import TrapSettings
 from larbinpy.outcome import Outcome
-from larbinpy.storage.seen import Seen
 from larbinpy.storage.store import decode, encode
 from larbinpy.url import Url, fingerprint
 from tests.support.frontiers import World, links, make_frontier, owed, queued
@@ -49,6 +42,9 @@ class FakeJournal:
 
     def done(self, origin: int) -> None:
         self.decided.append(origin)
+
+    def count(self, shard: int, counts: Mapping[str, int]) -> None:
+        assert self.serves(shard) and counts
 
 
 @pytest.fixture
@@ -159,6 +155,7 @@ def test_urls_of_a_shard_that_leaves_are_dropped(
     frontier.sequence(0.0)
     assert 2 in frontier.in_memory()
     journal.leaving.add(2)
+    journal.here.discard(2)
     withdrawal = frontier.withdrawal()
     while not withdrawal.over:
         withdrawal.step()
@@ -176,18 +173,11 @@ def test_the_operators_plug_is_asked_before_a_link_is_noted(
 ) -> None:
     asked: list[str] = []
 
-    class Picky(SharedAskingAdmission):
-        def __init__(self, scope: Scope, seen: Seen, traps: Traps, folding: Folding) -> None:
-            super().__init__(scope, seen, traps, folding, self._is_odd)
+    def is_odd(url: Url) -> bool:
+        asked.append(url.href)
+        return url.href.endswith("1")
 
-        def _is_odd(self, url: Url) -> bool:
-            asked.append(url.href)
-            return url.href.endswith("1")
-
-    kinds = (SharedFrontier, Picky, SharedSequencer)
-    frontier = make_frontier(tmp_path, kinds=kinds)
-    assert isinstance(frontier, SharedFrontier)
-    frontier.begin(journal, HOSTS.__getitem__)  # type: ignore[arg-type]
+    frontier = make(tmp_path, journal, wants=is_odd)
     found = [f"http://{host}/{number}" for host in ("a.test", "b.test") for number in (1, 2)]
     for _ in range(2):
         frontier.admit(PARENT, links(*found), 0.0)

@@ -115,6 +115,22 @@ def test_commands_reach_all_nodes(fleet: Fleet) -> None:
     assert fleet.status()["state"] == "stopped"
 
 
+def test_a_question_to_a_dead_node_is_answered_by_the_next_owner(fleet: Fleet) -> None:
+    web = fleet.serve(tree(40), *HOSTS, settings=("waitDuration 30s", "ignoreRobots"))
+    first = web.url("/", "h0.test")
+    nodes = {name: fleet.node(name, first) for name in "ab"}
+    fleet.nodes_run(2)
+    fleet.until(lambda: all(each["shards"] for each in fleet.status()["nodes"]))
+    waiting = web.url("/1", "h0.test")
+    owner = json.loads(fleet.say("explain", waiting, "--json"))["node"]
+    nodes.pop(owner).signal(signal.SIGKILL)
+    [(other, left)] = nodes.items()
+    assert json.loads(fleet.say("explain", waiting, "--json"))["node"] == other
+    # Nobody can be asked after the last one.
+    left.signal(signal.SIGKILL)
+    assert "error" in json.loads(fleet.say("explain", waiting, "--json", code=1))
+
+
 def test_seeds_and_commands_while_no_node_runs(fleet: Fleet) -> None:
     web = fleet.serve(tree(3), *HOSTS)
     assert fleet.finish(fleet.node("a", web.url("/", "h0.test"))) == 0

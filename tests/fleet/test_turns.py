@@ -40,14 +40,15 @@ class Hall:
             self.fetcher,  # type: ignore[arg-type]
             self.taker,
             lambda: self.wait,
-            lambda now: self.certain,
+            lambda: self.certain,
             lambda request: request.address,
         )
 
-    def start(self, number: int) -> None:
+    def start(self, number: int) -> Url:
         url = Url(f"http://a.test/{number}", 1)
         request = Request(url, f"192.0.2.{number}", lambda *_: None, 100, RequestOptions("us/1"))
         self.turns.start(request, 0.0)
+        return url
 
 
 def test_a_request_is_opened_in_its_turn() -> None:
@@ -87,6 +88,19 @@ def test_a_turn_that_another_node_has_is_asked_for_again() -> None:
     assert hall.fetcher.started == []
 
 
+def test_the_place_of_a_turn_is_known_until_its_request_is_opened() -> None:
+    hall = Hall()
+    url = hall.start(1)
+    assert hall.turns.place_of(url) == "192.0.2.1"
+    hall.taker.answer(0.5)
+    hall.turns.step(0.0)
+    assert hall.turns.place_of(url) == "192.0.2.1"
+    hall.turns.step(0.5)
+    hall.taker.answer(0.0)
+    hall.turns.step(0.6)
+    assert hall.turns.place_of(url) == ""
+
+
 def test_turns_are_kept_while_their_requests_are_in_flight() -> None:
     hall = Hall()
     for number in (1, 2):
@@ -109,6 +123,26 @@ def test_no_request_is_opened_by_a_node_that_may_have_lost_its_turns() -> None:
     hall.certain = True
     hall.turns.step(1.0)
     assert hall.fetcher.started == ["http://a.test/1"]
+
+
+def test_a_turn_that_was_granted_long_ago_is_asked_for_again() -> None:
+    """The crawl was paused. Others may have had the turn since it ended."""
+    hall = Hall()
+    hall.certain = False
+    for number in (1, 2):
+        hall.start(number)
+        hall.taker.answer(0.0)
+    hall.turns.step(4.0)
+    hall.start(3)
+    hall.taker.answer(0.0)
+    hall.certain = True
+    hall.turns.step(6.0)
+    assert hall.fetcher.started == ["http://a.test/3"]
+    assert hall.taker.rests == [("192.0.2.1", 0.0), ("192.0.2.2", 0.0)]
+    assert [address for address, _ in hall.taker.asked] == ["192.0.2.1", "192.0.2.2"]
+    hall.taker.answer(0.0)
+    hall.turns.step(6.1)
+    assert hall.fetcher.started[1:] == ["http://a.test/1"]
 
 
 def test_abort_forgets_all() -> None:

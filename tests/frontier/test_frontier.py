@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from larbinpy.crawl.resources.on_disk import saved_by
 from larbinpy.dns.lookup import Answer
 from larbinpy.frontier.frontier import Frontier
-from larbinpy.frontier.sites.named_site import State
+from larbinpy.frontier.sites.states import State
 from larbinpy.frontier.sizes import DEFAULT_SIZES
 from larbinpy.outcome import Outcome
 from larbinpy.parse import Kind, Link
@@ -573,7 +573,7 @@ class Crawl(RuleBasedStateMachine):
         self.flights.append((url, server))
         assert sum(1 for _, other in self.flights if other == server) <= limit
         site = self.frontier.view.site(url.href)
-        if url.robots_for is None:
+        if url.owner is None:
             assert url.href in self.owed
             assert site is not None and site.rules is not None
             assert site.rules.allowed(AGENT, url.href)
@@ -583,11 +583,11 @@ class Crawl(RuleBasedStateMachine):
     def land(self, data: st.DataObject, page: dict[str, Any], rules: Any) -> None:
         flight = data.draw(st.sampled_from(self.flights))
         self.flights.remove(flight)
-        self.came_home(flight[0], rules if flight[0].robots_for else page)
+        self.came_home(flight[0], rules if flight[0].owner else page)
 
     def came_home(self, url: Url, said: dict[str, Any]) -> None:
         page = reply(url, **said)
-        if url.robots_for is None:
+        if url.owner is None:
             if not self.frontier.finished(page, self.now, WALL):
                 assert url.attempt <= self.settings["retries"]
             return

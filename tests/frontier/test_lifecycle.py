@@ -10,7 +10,8 @@ from larbinpy.dns.address import is_public
 from larbinpy.dns.lookup import Answer
 from larbinpy.fetch.robots import MAX_SIZE, Rules
 from larbinpy.frontier.frontier import Frontier
-from larbinpy.frontier.sites.named_site import NamedSite, State
+from larbinpy.frontier.sites.named_site import NamedSite
+from larbinpy.frontier.sites.states import State
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.url import Url

@@ -37,6 +37,16 @@ def test_the_owner_of_a_ready_descriptor_is_called(poller: Poller, pair: Pair) -
     assert repr(poller) == "<Poller 1 descriptors>"
 
 
+def test_what_is_called_on_waking_may_take_away_the_owners(poller: Poller, pair: Pair) -> None:
+    ours, theirs = pair
+    calls: list[int] = []
+    poller.register(ours.fileno(), READ, lambda fd, events: calls.append(fd))
+    poller.woken = lambda: poller.unregister(ours.fileno())
+    theirs.send(b"x")
+    assert poller.wait(0) == 1
+    assert calls == []
+
+
 def test_the_events_can_change(poller: Poller, pair: Pair) -> None:
     ours, _ = pair
     calls: list[int] = []

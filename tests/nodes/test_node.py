@@ -85,7 +85,7 @@ def test_a_node_that_died_is_started_again_and_given_up_at_last(world: World) ->
     world.run("raise SystemExit(1)", now)
     assert world.node.over
     assert world.said[0] == "node 7 died with status 1; it is started again in 1 s"
-    assert world.said[-1] == "node 7 died with status 1 5 times in a row: given up"
+    assert world.said[-1] == "node 7 died with status 1, for the 5th time in a row: given up"
     assert [run.is_first for run in world.runs] == [True, False, False, False, False]
     assert (world.node.end().status, world.node.end().starts) == (1, 5)
 

@@ -30,6 +30,13 @@ class Nodes(FleetWeb):
             found[node[1] if node else "redis"] = pid
         return found
 
+    def until_both_fetched(self) -> None:
+        """Wait until each of two nodes has fetched a page."""
+        logs = [self.world.state / name / "crawl.jsonl" for name in ("1", "2")]
+        self.world.until(
+            lambda: all(log.exists() and b"success" in log.read_bytes() for log in logs), LONG
+        )
+
     def kill(self, name: str) -> int:
         pid = self.processes[name]
         os.kill(pid, signal.SIGKILL)
@@ -53,13 +60,24 @@ def test_two_nodes_crawl_together(nodes: Nodes) -> None:
     folder = nodes.world.state / "redis"
     assert folder.stat().st_mode & 0o777 == 0o700
     assert nodes.crawler.err.splitlines()[-1].startswith("larbinpy: finished: 104 pages")
-    # Lines of a node begin with its name.
-    assert re.search(r"^larbinpy: 2: .* finished ", nodes.crawler.err, re.MULTILINE)
+    # Lines of a node begin with its name; the progress is that of all.
+    assert "larbinpy: 1: this node has joined the fleet\n" in nodes.crawler.err
+    assert " finished  pages 104 " in nodes.crawler.err.splitlines()[-2]
+    assert "1: 0:00" not in nodes.crawler.err
+
+    # Commands on its folder are about all nodes.
+    found = json.loads(nodes.world.larbinpy("report", "state", "--json").out)
+    assert (found["urls"], found["outcomes"]) == (104, {"success": 104})
+    lines = [json.loads(line) for line in nodes.world.larbinpy("log", "--json").out.splitlines()]
+    assert {line["url"] for line in lines} == nodes.urls
+    assert lines == sorted(lines, key=lambda line: line["ts"])
+    queue = nodes.world.larbinpy("frontier", "state")
+    assert "state: a crawl by nodes, whose queue is in Redis" in one_line(queue)
 
 
 def test_it_is_stopped_and_resumed_as_a_whole(nodes: Nodes) -> None:
-    crawler = nodes.start("--nodes", "2")
-    nodes.until_fetched(20)
+    crawler = nodes.start("--nodes", "2", wait=0.5)
+    nodes.until_both_fetched()
     running = [*nodes.processes.values()]
     assert len(running) == 3
     crawler.signal(signal.SIGINT)
@@ -70,7 +88,7 @@ def test_it_is_stopped_and_resumed_as_a_whole(nodes: Nodes) -> None:
     assert report["stop_reason"] == "stopped"
     assert 0 < report["urls_queued"] < len(nodes.urls)
 
-    refused = nodes.start("--nodes", "2")
+    refused = nodes.start("--nodes", "2", lines=(f"httpPort {free_port()}",))
     assert nodes.finish(refused) == 2
     hint = "--resume continues it, --scratch crawls anew"
     assert one_line(refused) == f"larbinpy: state: holds a crawl already; {hint}\n"
@@ -83,18 +101,39 @@ def test_it_is_stopped_and_resumed_as_a_whole(nodes: Nodes) -> None:
     assert report["success"] == len(nodes.urls)
     assert [(node["node"], node["starts"]) for node in report["nodes"]] == [("1", 1), ("2", 0)]
 
-    # A finished crawl is over at once.
+    # A finished crawl is over at once, also without seeds.
+    assert nodes.run("--nodes", "2", "--resume", wait=0.0, seeded=False) == 0, nodes.crawler.err
+    assert "this crawl is finished; --scratch crawls anew" in nodes.crawler.err
     assert nodes.run("--nodes", "2", "--resume=auto", wait=0.0) == 0, nodes.crawler.err
     assert nodes.fetched() == dict.fromkeys(nodes.urls, 1)
 
     assert nodes.run("--nodes", "2", "--scratch", wait=0.0) == 0
     assert nodes.fetched() == dict.fromkeys(nodes.urls, 1)
     assert nodes.web.count("/3") == 2 * len(HOSTS)
+    assert "this crawl" not in nodes.crawler.err
 
 
 def test_resume_needs_a_crawl(nodes: Nodes) -> None:
     assert nodes.run("--nodes", "2", "--resume") == 2
     assert one_line(nodes.crawler) == "larbinpy: state: no saved crawl here\n"
+
+
+def test_all_nodes_have_the_logins_of_seeds(nodes: Nodes) -> None:
+    nodes.is_locked = True
+    seeds = [nodes.web.url("/", host).replace("//", "//me:s3cret@") for host in HOSTS]
+    crawler = nodes.start(
+        "--nodes", "2", *seeds[:4], lines=tuple(f"startUrl {s}" for s in seeds[4:])
+    )
+    nodes.until_fetched(20)
+    crawler.signal(signal.SIGINT)
+    assert nodes.finish(crawler) == 11
+    # A node that was not there before has them, too.
+    assert nodes.run("--nodes", "3", "--resume", seeded=False) == 0, nodes.crawler.err
+    assert nodes.fetched() == dict.fromkeys(nodes.urls, 1)
+    files = [path for path in nodes.world.state.rglob("*") if path.is_file()]
+    holding = [path for path in files if b"s3cret" in path.read_bytes()]
+    assert {path.name for path in holding} == {"logins.json"}
+    assert {path.stat().st_mode & 0o777 for path in holding} == {0o600}
 
 
 def test_a_node_that_is_killed_is_started_again(nodes: Nodes) -> None:
@@ -121,7 +160,8 @@ def test_a_redis_that_is_killed_is_started_again(nodes: Nodes) -> None:
     nodes.kill("redis")
     assert nodes.finish(crawler) == 0, crawler.err
     assert set(nodes.fetched()) == nodes.urls
-    assert "Redis died and is started again" in crawler.err
+    said = "Redis died: it was killed by SIGKILL (state/redis/log has its log); the nodes wait"
+    assert said in crawler.err
 
 
 def test_nothing_is_left_when_the_command_is_killed(nodes: Nodes) -> None:
@@ -144,6 +184,9 @@ def test_a_second_signal_ends_all_at_once(nodes: Nodes) -> None:
     nodes.world.until(lambda: "1" not in nodes.processes, LONG)
     crawler.signal(signal.SIGTERM)
     assert nodes.finish(crawler) in (11, 13)
+    assert nodes.world.reported()["urls_queued"] > 0
+    explained = nodes.world.larbinpy("explain", nodes.web.url("/3", HOSTS[0]))
+    assert "state: a crawl by nodes; ask while it runs" in one_line(explained)
     assert nodes.run("--nodes", "2", "--resume") == 0, nodes.crawler.err
     assert set(nodes.fetched()) == nodes.urls
 
@@ -155,10 +198,12 @@ def test_nodes_join_another_redis(nodes: Nodes, redis: RedisServer) -> None:
     assert sorted(path.name for path in nodes.world.state.iterdir()) == ["lock", "x1", "x2"]
     first = settings_of(redis)
     assert first["state"] == "finished"
+    # Others may have a part in it, so --scratch empties the folders of these nodes only.
     assert nodes.run(*where, "--nodes", "2", "--node", "x", "--scratch", wait=0.0) == 0
-    assert settings_of(redis)["id"] != first["id"]
-    assert nodes.fetched() == dict.fromkeys(nodes.urls, 1)
-    assert nodes.web.count("/3") == 2 * len(HOSTS)
+    assert "only state/x1 was emptied" in nodes.crawler.err
+    assert settings_of(redis)["id"] == first["id"]
+    assert nodes.fetched() == {}
+    assert nodes.web.count("/3") == len(HOSTS)
 
 
 def test_each_node_has_ports_of_its_own(nodes: Nodes) -> None:
@@ -168,6 +213,8 @@ def test_each_node_has_ports_of_its_own(nodes: Nodes) -> None:
     said = re.search(r"^larbinpy: 2: httpPort (\d+)$", crawler.err, re.MULTILINE)
     assert said is not None, crawler.err
     assert int(said[1]) != port
+    page = f"http://127.0.0.1:{port}/fleet.html"
+    assert f"larbinpy: status page of all nodes: {page}\n" in crawler.err
     for each in (str(port), said[1]):
         url = f"http://127.0.0.1:{each}/"
         status = nodes.world.larbinpy("status", "--url", url, "--json")
@@ -183,10 +230,37 @@ def test_each_node_has_ports_of_its_own(nodes: Nodes) -> None:
     assert nodes.run("--nodes", "2", "--set", "stateDir=other", wait=0.0) == 0, nodes.crawler.err
 
 
+def test_commands_in_its_folder_are_about_all_nodes(nodes: Nodes) -> None:
+    crawler = nodes.start("--nodes", "2", wait=5.0)
+    nodes.until_fetched(1)
+    status = nodes.world.larbinpy("status", "--json")
+    assert [node["name"] for node in json.loads(status.out)["nodes"]] == ["1", "2"], status.err
+    login = nodes.web.url("/new", HOSTS[0]).replace("//", "//me:s3cret@")
+    seeded = nodes.world.larbinpy("seed", login)
+    assert seeded.out == "1 of 1 URLs accepted\n"
+    assert "logins in seeds are not given to the nodes" in seeded.err
+    assert "2 nodes" in nodes.world.larbinpy("fleet").out
+    crawler.signal(signal.SIGINT)
+    assert nodes.finish(crawler) == 11
+
+
 def test_the_folder_of_a_crawl_of_one_process_is_refused(nodes: Nodes) -> None:
     assert nodes.run("--set", "limitPage=3") == 0
     assert nodes.run("--nodes", "2") == 2
     assert "state: holds the crawl of one process; set another stateDir" in one_line(nodes.crawler)
+
+
+@pytest.mark.parametrize("options", [(), ("--scratch",), ("--resume=auto",)])
+def test_their_folder_is_refused_to_a_crawl_of_one_process(
+    nodes: Nodes, options: tuple[str, ...]
+) -> None:
+    assert nodes.run("--nodes", "2", wait=0.0) == 0
+    assert nodes.run(*options) == 2
+    assert one_line(nodes.crawler) == (
+        "larbinpy: state: holds the states of nodes (1, 2); --nodes 2 --resume continues their "
+        "crawl, --nodes 2 --scratch crawls anew; or set another stateDir\n"
+    )
+    assert nodes.run("--nodes", "2", "--scratch", wait=0.0) == 0
 
 
 def test_the_pages_of_each_node_are_in_its_folder(nodes: Nodes, world: World) -> None:

@@ -99,7 +99,7 @@ def test_outcomes_count_urls_and_links_that_were_left_out(crawl: Crawl) -> None:
 
 
 def test_robots_count_both_ways_to_be_refused(crawl: Crawl) -> None:
-    lifecycle_of(crawl.frontier).robots_fetched = 4
+    lifecycle_of(crawl.frontier)._robots.fetched = 4
     crawl.decide(Outcome.FORBIDDEN_ROBOTS)
     crawl.decide(Outcome.FAST_ROBOTS)
     crawl.frontier.view.refused[Outcome.FAST_ROBOTS] += 1

@@ -128,6 +128,26 @@ def test_while_one_site_is_busy_the_others_are_not_named(world: MakeWorld) -> No
     assert shown(here, 3).startswith("a.test: the name server failed (servfail), try 2 of 4")
 
 
+@pytest.mark.parametrize("ignore_robots", [False, True])
+def test_a_request_that_waits_for_its_turn_is_not_out(
+    world: MakeWorld, ignore_robots: bool
+) -> None:
+    here = world(PAGE, latency=20.0, ignore_robots=ignore_robots)
+    here.run(until=5012.0)
+    view, feeder = here.frontier.view, FakeFeeder()
+    places = {view.newest_flight[0].href: "192.0.2.1"}
+
+    def said() -> str:
+        state = CrawlState.RUNNING.value
+        return waits_for(state, view, 5012.0, feeder, lambda url: places.get(url.href, ""))
+
+    assert said() == (
+        "a.test: it waits for its turn at 192.0.2.1, which other nodes ask, too, 12 s so far"
+    )
+    feeder.holds = "Redis does not answer"
+    assert said() == "Redis does not answer"
+
+
 @pytest.mark.parametrize(
     ("state", "sentence"),
     [

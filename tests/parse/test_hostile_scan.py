@@ -21,6 +21,9 @@ SIZE = 4_000_000
 LIMIT = 0.25
 #: Shorter times are not compared, because they vary too much.
 FLOOR = 0.01
+#: How much longer than the tree the scan may take: some pages cost both the same, and times of
+#: equal work vary by a fifth on a busy machine.
+MARGIN = 1.25
 #: Longer parts without ">" are left to the tree.
 RUN = 200_000
 
@@ -136,7 +139,7 @@ def check(body: bytes) -> None:
     scan = tree = 0.0
     for _ in range(3):
         scan, tree = time_of(read_scan, page), time_of(read_tree, page)
-        if scan < LIMIT and scan < max(tree, FLOOR):
+        if scan < LIMIT and scan < max(MARGIN * tree, FLOOR):
             return
     pytest.fail(f"{body[:60]!r}: scan {1000 * scan:.0f} ms, tree {1000 * tree:.0f} ms")
 

@@ -157,3 +157,8 @@ def test_nothing_but_a_checkout_is_copied(tmp_path: Path) -> None:
     )
     assert (done.returncode, cache.exists()) == (1, False)
     assert "no checkout: no folder" in done.stderr
+
+
+def test_the_command_of_a_checkout_has_all_that_it_can_use() -> None:
+    script = (ROOT / "scripts/larbinpy").read_text()
+    assert "\nmake_env fleet mysql\n" in script

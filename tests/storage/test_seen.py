@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from larbinpy.storage.fingerprint_table import FingerprintTable
-from larbinpy.storage.seen import Seen
+from larbinpy.storage.seen import Seen, UnsavedSeen
 from larbinpy.storage.sizes import SeenSizes, TableSizes
 
 TOP = 2**64 - 1
@@ -618,3 +618,14 @@ def test_without_memory_to_grow_nothing_is_lost(
         assert not any(seen.add(numbers[:35_000]))
     assert all(seen.add(numbers[35_000:]))
     assert not any(seen.add(numbers))
+
+
+def test_a_set_that_is_kept_elsewhere_writes_nothing(folder: Path) -> None:
+    seen = UnsavedSeen(folder, "seen", SMALL)
+    for number in range(100):
+        assert seen.add([number, number]) == [True, False]
+        seen.step()
+    assert all(number in seen for number in range(100))
+    assert 100 not in seen
+    assert not list(folder.iterdir())
+    assert "0 not written" in repr(seen)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.storage.site_counts import SiteCounts
+from larbinpy.storage.site_counts import SiteCounts, UnsavedSiteCounts
 
 
 def site(number: int) -> str:
@@ -21,6 +21,14 @@ def all_of(counts: SiteCounts, most: int) -> dict[int, tuple[int, int]]:
 
 def files(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
+
+
+def test_counts_that_are_saved_elsewhere(tmp_path: Path) -> None:
+    counts = UnsavedSiteCounts(tmp_path)
+    counts.put(site(1), 3, 4)
+    assert counts.get(site(1)) == (3, 4)
+    assert counts.cut() is None
+    assert files(tmp_path) == []
 
 
 def test_a_count_is_the_last_that_was_set(tmp_path: Path) -> None:

@@ -233,7 +233,7 @@ def test_a_full_disk_adds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert (writer.end, writer.sizes, writer.records) == (end, sizes, 3)
     writer.append(page(3), 0.0)
     with monkeypatch.context() as patched:
-        # What the system did not take at once is written next.
+        # Bytes that the system did not take at once are written next.
         patched.setattr(os, "writev", begin)
         writer.cut()
     assert len(urls(writer.folder, writer.end)) == 4

@@ -6,7 +6,7 @@ shard, requests that take turns, and local checkpoints. `World.run` asserts what
 
 from array import array
 from bisect import bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,13 +19,16 @@ from larbinpy.fleet.memory.connection import MemoryVault
 from larbinpy.fleet.memory.engine import Engine
 from larbinpy.fleet.node import Node
 from larbinpy.fleet.shards import shard_of
-from larbinpy.fleet.vault import Away, CrawlState
+from larbinpy.fleet.thinning import Thinning
+from larbinpy.fleet.vault import Away, CrawlState, Part, SiteWait
 
 STEP = 0.05
 SHARDS = 16
 #: waitDuration, and seconds that a turn lasts without being renewed.
 WAIT = 0.4
 TURN = 10.0 + WAIT
+#: Seconds of a pause that a host asks for, longer than a takeover.
+PAUSE = 12.0
 #: Requests in flight by node.
 POOL = 6
 #: Connections with less latency (s) lose nothing on the way.
@@ -42,8 +45,9 @@ class Web:
         self.seeds = urls[:2]
         self.links: dict[str, list[str]] = {}
         for k, url in enumerate(urls):
-            # Each page but the seeds is linked from one before it, so all are reachable.
-            self.links[url] = random.choices(urls, k=random.randrange(4))
+            # Each page but the seeds is linked from one before it, so all are reachable. Most have
+            # no other link to them: if that one is lost, they are.
+            self.links[url] = random.choices(urls, k=random.randrange(2))
             if k >= 2:
                 self.links[urls[random.randrange(k)]].append(url)
 
@@ -61,7 +65,9 @@ class Request:
     url: str
     origin: int
     address: str
-    #: When it was opened; None while its turn is asked for.
+    #: When it is sent: its connection is made then.
+    due: float = float("inf")
+    #: When it was sent; None before.
     start: float | None = None
     end: float = 0.0
     #: When its turn was renewed.
@@ -81,8 +87,18 @@ class Fetch:
 
 
 @dataclass
+class Note:
+    """A URL or a host of which something was decided, as of a `Fetch`."""
+
+    name: str
+    at: float
+    session: str
+    noted: int
+
+
+@dataclass
 class Log:
-    """What all nodes did."""
+    """The deeds of all nodes."""
 
     fetches: defaultdict[str, list[Fetch]] = field(default_factory=lambda: defaultdict(list))
     #: Start and end of requests, by address; of stopped nodes only the start counts.
@@ -96,6 +112,12 @@ class Log:
     #: By session that was lost: how many URLs the vault knew as done.
     ended: dict[str, int] = field(default_factory=dict)
     again: int = 0
+    #: Starts of requests by host.
+    starts: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    #: URLs that were not fetched because of the limit of their hosts.
+    over: list[Note] = field(default_factory=list)
+    #: Hosts that asked for a pause.
+    pauses: list[Note] = field(default_factory=list)
 
 
 def fingerprint(url: str) -> int:
@@ -114,9 +136,13 @@ class Crawl(Local):
         self.journal = Journal(lines=4)
         self.sessions = 0
         self.node = Node(self.vault, self, self.journal, self.name_session, SHARDS, WAIT)
+        self.thinning = Thinning(self.vault, self.journal)
         self.stopped_until = float("-inf")
         self.seen: dict[int, set[int]] = defaultdict(set)
         self.posted: set[int] = set()
+        #: By host: pages counted, and until when it is left alone.
+        self.counts: Counter[str] = Counter()
+        self.paused: dict[str, float] = {}
         self.queue: dict[int, str] = {}
         self.flight: list[Request] = []
         self.checkpoint_at = 0.0
@@ -124,8 +150,8 @@ class Crawl(Local):
         self.on_disk = 0
 
     def delay(self) -> float:
-        # One verb in a hundred has to be sent again by the kernel.
-        lost = self.latency > LOSSLESS and self.random.random() < 0.01
+        # One command in a thousand has to be sent again by the kernel, and a look has 16.
+        lost = self.latency > LOSSLESS and self.random.random() < 0.001
         return self.random.uniform(0, self.latency) + 3 * lost
 
     def name_session(self) -> str:
@@ -139,10 +165,10 @@ class Crawl(Local):
             self.journal.letter(self.shard(url), url)
         return True
 
-    def loaded(
-        self, shard: int, fingerprints: bytes, lines: Sequence[tuple[int, str]], waits: str
-    ) -> None:
-        self.seen[shard].update(array("Q", fingerprints))
+    def loaded(self, shard: int, part: Part, lines: Sequence[tuple[int, str]]) -> None:
+        self.seen[shard].update(array("Q", part.fingerprints))
+        self.counts |= part.counts
+        self.paused |= {h: self.world.now + wait.seconds for h, wait in part.waits.items()}
         self.queue.update(lines)
 
     def receive(self, shard: int, lines: Sequence[str]) -> None:
@@ -170,6 +196,8 @@ class Crawl(Local):
         self.queue.clear()
         self.seen.clear()
         self.posted.clear()
+        self.counts.clear()
+        self.paused.clear()
 
     # -- the crawl
 
@@ -195,8 +223,11 @@ class Crawl(Local):
         if now < self.stopped_until:
             self.vault.travel()
             return
+        self.node.interrupt(now)
+        self.connected(now)
         self.vault.step()
         self.node.step(now)
+        self.thinning.step()
         self.vault.step()
         if self.node.lost and not self.world.has_faults:
             raise AssertionError(f"{self.name}: {self.node.lost}")
@@ -205,6 +236,15 @@ class Crawl(Local):
         if self.node.may_open(now):
             self.open(now)
         self.save(now)
+
+    def connected(self, now: float) -> None:
+        """Send the requests whose connections are there."""
+        for request in self.flight:
+            if request.start is None and now >= request.due:
+                request.start = now
+                self.world.log.starts[Web.host(request.url)].append(now)
+                slow = self.random.random() < 0.1
+                request.end = now + self.random.uniform(0.05, 14.0 if slow else 0.3)
 
     def land(self, now: float) -> None:
         for request in [r for r in self.flight if r.start is not None and now >= r.end]:
@@ -226,16 +266,32 @@ class Crawl(Local):
     def fetched(self, request: Request, now: float) -> None:
         for url in self.world.web.links[request.url]:
             self.admit(url)
+        host = Web.host(request.url)
+        if self.world.limit:
+            self.counts[host] += 1
+            self.journal.count_page(request.origin, {host: 1})
         self.journal.done(request.origin)
         self.world.fetched(request.url, Fetch(now, self.node.session, self.journal.noted))
+        if self.random.random() < self.world.pausing:
+            self.paused[host] = now + PAUSE
+            self.journal.wait(self.shard(request.url), host, SiteWait(PAUSE))
+            self.world.log.pauses.append(self.note(host))
+
+    def note(self, name: str) -> Note:
+        return Note(name, self.world.now, self.node.session, self.journal.noted)
 
     def open(self, now: float) -> None:
         busy = {request.address for request in self.flight}
         for origin, url in list(self.queue.items()):
             if len(self.flight) >= POOL:
                 break
-            address = self.world.web.address(url) if self.world.turns else Web.host(url)
-            if address not in busy:
+            host = Web.host(url)
+            address = self.world.web.address(url) if self.world.turns else host
+            if self.world.limit and self.counts[host] >= self.world.limit:
+                del self.queue[origin]
+                self.journal.done(origin)
+                self.world.log.over.append(self.note(url))
+            elif address not in busy and now >= self.paused.get(host, now):
                 assert self.journal.holds(origin)
                 busy.add(address)
                 del self.queue[origin]
@@ -262,9 +318,8 @@ class Crawl(Local):
             self.queue[request.origin] = request.url
 
     def begin(self, request: Request) -> None:
-        request.start = request.renewed = self.world.now
-        slow = self.random.random() < 0.1
-        request.end = request.start + self.random.uniform(0.05, 14.0 if slow else 0.3)
+        request.renewed = self.world.now
+        request.due = self.world.now + self.random.uniform(0, 0.2)
 
     def save(self, now: float) -> None:
         if self.mark is not None and now >= self.mark[1]:
@@ -290,8 +345,12 @@ class World:
         hosts: int = 8,
         masters: int = 1,
         turns: bool = True,
+        limit: int = 0,
+        pausing: float = 0.0,
     ) -> None:
+        """`limit`: most pages of a host; `pausing`: the part of pages that ask for a pause."""
         self.seed = seed
+        self.limit, self.pausing = limit, pausing
         #: Without turns, shards alone keep two nodes from asking one host.
         self.turns = turns
         self.random = Random(seed)
@@ -342,7 +401,7 @@ class World:
         self.has_faults = True
         crawl.stopped_until = self.now + seconds
         for request in crawl.flight:
-            request.was_stopped = True
+            request.was_stopped = request.start is not None
 
     def fate(self) -> float | None:
         return self.random.choice((None, self.now, self.now + self.random.uniform(0, 12)))
@@ -397,8 +456,33 @@ class World:
             crawl.step(self.now)
         self.crawls = [crawl for crawl in self.crawls if not crawl.node.is_over]
         if self.engine.state is CrawlState.FINISHED:
-            missing = [url for url in self.web.links if not self.log.fetches[url]]
-            assert not missing, f"finished without {missing}"
+            assert not self.missing, f"finished without {self.missing}"
+
+    def is_known(self, note: Fetch | Note) -> bool:
+        """Whether the vault knew this when the session ended, as far as its node was answered."""
+        buried = {
+            crawl.node.session: crawl.journal.known
+            for crawl in self.crawls
+            if crawl.node.session not in self.engine.sessions
+        }
+        return note.noted <= (buried | self.log.ended).get(note.session, note.noted)
+
+    @property
+    def missing(self) -> list[str]:
+        """URLs that were found, not fetched, and not over the limit of their hosts."""
+        if not self.limit:
+            return [url for url in self.web.links if not self.log.fetches[url]]
+        if self.forgot:
+            # A page that was forgotten may be over the limit now, and its links are not found.
+            return []
+        over = {note.name for note in self.log.over}
+        found, at = dict.fromkeys(self.web.seeds), 0
+        while at < len(found):
+            url = list(found)[at]
+            at += 1
+            if any(map(self.is_known, self.log.fetches[url])):
+                found |= dict.fromkeys(self.web.links[url])
+        return [url for url in found if not (self.log.fetches[url] or url in over)]
 
     def run(self, events: Sequence[tuple[float, str, int, float]], most: float = 300.0) -> None:
         """Let the events happen, each some seconds after the one before; then let it end.
@@ -452,3 +536,26 @@ class World:
             for start, end in sorted(spans):
                 assert start >= free - STEP, f"{address}: {free - wait}, then {start}"
                 free = max(free, end + wait)
+        if not self.forgot:
+            self.check_limits()
+            self.check_pauses()
+
+    def check_limits(self) -> None:
+        """The vault counts each page once that it knows, and no host has more than its limit."""
+        pages: Counter[str] = Counter()
+        for url, fetches in self.log.fetches.items():
+            pages[Web.host(url)] += sum(map(self.is_known, fetches))
+        counts = self.engine.counts
+        assert all(pages[host] <= counts[host] <= self.limit for host in pages) or not self.limit
+        for note in filter(self.is_known, self.log.over):
+            assert counts[Web.host(note.name)] == self.limit, note
+
+    def check_pauses(self) -> None:
+        """A host that asked for a pause gets it, from whichever node."""
+        for pause in filter(self.is_known, self.log.pauses):
+            spoilt = [
+                start
+                for start in self.log.starts[pause.name]
+                if pause.at + STEP < start < pause.at + PAUSE - STEP
+            ]
+            assert not spoilt, f"{pause}: {spoilt}"

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.support.crawling import Asked, Crawler, World, html, read_log
-from tests.support.webserver import Step
+from tests.support.webserver import Step, reply
 
 HOSTS = tuple(f"{letter}.test" for letter in "abcdefgh")
 #: Pages of a host beside its first.
@@ -25,9 +25,15 @@ class FleetWeb:
         self.urls = {*self._roots, *(self.web.url(path, host) for host in HOSTS for path in paths)}
         #: More links of the first pages.
         self.more: list[str] = []
+        #: Whether all pages need a login.
+        self.is_locked = False
         self.crawler: Crawler
 
     def _answer(self, asked: Asked) -> Iterator[Step]:
+        if self.is_locked and "authorization" not in asked.headers:
+            head = 'WWW-Authenticate: Basic realm="x"'
+            yield reply(b"", head, status="401 Unauthorized")
+            return
         links = [*self._roots, *(f"/{number}" for number in range(PAGES)), *self.more]
         yield html(*(links if asked.path == "/" else ()), text=asked.host)
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from larbinpy.fleet.area import AreaLog
 from larbinpy.fleet.redis.board import RedisBoard
-from larbinpy.fleet.redis.wire import Address
 from tests.support.crawling import Answer, Crawler, Web, World
 from tests.support.redisserver import RedisServer
 from tests.support.redisvault import Asker
@@ -23,8 +22,7 @@ class BoardAsker(Asker):
 
     def __init__(self, address: str, area: AreaLog | None = None) -> None:
         super().__init__(address)
-        self.vault.close()
-        self.vault = RedisBoard(self.poller, self.vault._clock, Address.of(address), area)
+        self.vault = RedisBoard(self.client, area)
 
 
 Boards = Callable[..., BoardAsker]

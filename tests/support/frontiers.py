@@ -12,15 +12,17 @@ from larbinpy.frontier.addresses.schedule import IPSites
 from larbinpy.frontier.admission import Admission
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.lifecycle import SiteLifecycle
+from larbinpy.frontier.login_step import NO_LOGINS, SiteLogins
 from larbinpy.frontier.saved import SavedWaits
 from larbinpy.frontier.scope.folding import Folding
 from larbinpy.frontier.scope.scope import Scope, ScopeSettings
 from larbinpy.frontier.scope.traps import Traps, TrapSettings
 from larbinpy.frontier.sequencer import Sequencer
-from larbinpy.frontier.sites.named_site import NamedSite, State
+from larbinpy.frontier.sites.named_site import NamedSite
 from larbinpy.frontier.sites.politeness import Waits
 from larbinpy.frontier.sites.registry import SiteRegistry
 from larbinpy.frontier.sites.settings import SiteSettings
+from larbinpy.frontier.sites.states import State
 from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
 from larbinpy.outcome import Outcome, of_status
 from larbinpy.page import Page
@@ -79,6 +81,8 @@ def make_frontier(
     dropped: Sequence[str] = (),
     by_host: Mapping[str, SiteSettings] = MappingProxyType({}),
     kinds: tuple[type[Frontier], type[Admission], type[Sequencer]] = KINDS,
+    wants: Callable[[Url], bool] | None = None,
+    logins: SiteLogins = NO_LOGINS,
     **scope: Any,
 ) -> Frontier:
     """A frontier with the same settings for all sites, except for the hosts in `by_host`.
@@ -100,12 +104,12 @@ def make_frontier(
     return frontier_kind(
         around,
         guards,
-        admission_kind(around, seen, guards, Folding(dropped)),
+        admission_kind(around, seen, guards, Folding(dropped), wants),
         store,
         seen,
         Seen(folder, "digests", seen_sizes),
         sequencer_kind(store, max_urls, frontier_sizes),
-        SiteLifecycle(settings_of, addresses, counts, ip_sites, frontier_sizes),
+        SiteLifecycle(settings_of, addresses, counts, ip_sites, frontier_sizes, logins),
         ip_sites,
         counts,
         frontier_sizes,
@@ -196,7 +200,7 @@ def in_memory(frontier: Frontier) -> list[Url]:
     view = frontier.view
     held = (url for site in view.sites() for url in held_by(site))
     decided = (page.url for page in view.to_write())
-    return [url for url in (*view.flying(), *held, *decided) if url.robots_for is None]
+    return [url for url in (*view.flying(), *held, *decided) if url.owner is None]
 
 
 def waits_of(frontier: Frontier, now: float) -> dict[str, float]:
@@ -265,7 +269,8 @@ class World:
     `names`: the addresses of a name, or the reason why it has none; other names have one address
     of their own. `replies`: by URL, the other arguments of `reply`, or a list of them for
     successive requests, of which the last is repeated. The default is 404 for a robots.txt and
-    200 for a page. "links" are the URLs that a page links to.
+    200 for a page. "links" are the URLs that a page links to. `judge` says whether a page shows
+    that its session has ended.
     """
 
     def __init__(
@@ -276,8 +281,10 @@ class World:
         *,
         now: float = 5000.0,
         latency: float = 0.1,
+        judge: Callable[[Page], bool] | None = None,
     ) -> None:
         self.frontier = frontier
+        self.judge = judge
         self.names = dict(names or {})
         self.replies = dict(replies or {})
         self.now = now
@@ -335,8 +342,12 @@ class World:
         said = dict(said)
         found = said.pop("links", ())
         page = reply(url, **said)
-        if url.robots_for is not None:
+        if url.ask is not None:
+            self.frontier.login_done(page, self.now, WALL + self.now)
+        elif url.owner is not None:
             self.frontier.robots_done(page, self.now, WALL + self.now)
+        elif self.judge is not None and self.judge(page):
+            self.frontier.lost(page, self.now, WALL + self.now)
         elif self.frontier.finished(page, self.now, WALL + self.now):
             if page.outcome is Outcome.ERR_30X:
                 self.frontier.admit(url, redirect_target(page), self.now, redirect=True)

@@ -19,6 +19,7 @@ from larbinpy.fleet.redis.wire import Argument, pack
 
 #: Seconds for a server to start, to end, or to reply.
 _PATIENCE = 20.0
+_given: set[int] = set()
 
 
 def _of_package(package: str, path: str) -> str | None:
@@ -50,14 +51,17 @@ def program_of(engine: str) -> str:
 def free_port() -> int:
     """A port that is free now, as is the one for the bus of a Cluster, 10,000 above.
 
-    Both are below those that the system gives to clients, which may come before the server.
+    No port is also that of a bus. Both are below those that the system gives to clients, which may
+    come before the server. None is given twice.
     """
     while True:
-        port = randrange(10_000, 22_000)
+        port = randrange(10_000, 20_000)
         with socket.socket() as free, socket.socket() as bus, suppress(OSError):
             free.bind(("127.0.0.1", port))
             bus.bind(("127.0.0.1", port + 10_000))
-            return port
+            if port not in _given:
+                _given.add(port)
+                return port
 
 
 class Client:
@@ -156,12 +160,19 @@ class RedisServer:
 
 
 class Cluster:
-    """Masters with a replica each."""
+    """Masters with a replica each; `timeout` (ms): of silence until a server is dead."""
 
-    def __init__(self, folder: Path, program: str, masters: int = 3, replicas: int = 1) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        program: str,
+        masters: int = 3,
+        replicas: int = 1,
+        timeout: int = 1000,
+    ) -> None:
         self.nodes = []
         for number in range(masters * (1 + replicas)):
-            options = {"cluster-enabled": "yes", "cluster-node-timeout": "1000"}
+            options = {"cluster-enabled": "yes", "cluster-node-timeout": str(timeout)}
             options |= {"cluster-config-file": "nodes.conf", "repl-diskless-sync-delay": "0"}
             options |= {"repl-ping-replica-period": "1"}
             home = folder / str(number)

@@ -5,9 +5,10 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from larbinpy.fleet.redis.client import Client
 from larbinpy.fleet.redis.vault import RedisVault
 from larbinpy.fleet.redis.wire import Address
-from larbinpy.fleet.vault import Away, Commit
+from larbinpy.fleet.vault import Away, Commit, SiteWait
 from larbinpy.loop.poller import Poller
 
 #: Seconds for an answer.
@@ -21,22 +22,23 @@ class Asker:
 
     def __init__(self, address: str) -> None:
         self.poller = Poller()
-        self.vault = RedisVault(self.poller, time.monotonic, Address.of(address))
+        self.client = Client(self.poller, time.monotonic, Address.of(address))
+        self.vault = RedisVault(self.client)
 
     def close(self) -> None:
-        self.vault.close()
+        self.client.close()
         self.poller.close()
 
     def pump(self, longest: float = 0.02) -> None:
         """One turn of the loop, of so many seconds at most."""
-        self.vault.step(time.monotonic())
-        due = self.vault.deadline - time.monotonic()
+        self.client.step(time.monotonic())
+        due = self.client.deadline - time.monotonic()
         self.poller.wait(min(max(due, 0.0), longest))
 
     def until(self, holds: Callable[[], Any], patience: float = _PATIENCE) -> None:
         deadline = time.monotonic() + patience
         while not holds():
-            assert time.monotonic() < deadline, f"no answer: {self.vault.trouble}"
+            assert time.monotonic() < deadline, f"no answer: {self.client.trouble}"
             self.pump()
 
     def run(self, seconds: float) -> None:
@@ -79,6 +81,16 @@ def commit_of(
     finished: tuple[int, ...] = (),
     owing: int = 0,
     received: int = 0,
-    waits: str | None = None,
+    counts: Mapping[str, int] | None = None,
+    waits: Mapping[str, SiteWait] | None = None,
 ) -> Commit:
-    return Commit(fingerprints, blocks or {}, owed or {}, finished, owing, received, waits)
+    return Commit(
+        fingerprints,
+        blocks or {},
+        owed or {},
+        finished,
+        owing,
+        received,
+        counts or {},
+        waits or {},
+    )

@@ -42,7 +42,7 @@ def histogram() -> dict[str, Any]:
 
 
 def node_report(name: str, **changes: Any) -> dict[str, Any]:
-    """What a node of a fleet has last told, as a snapshot has it."""
+    """The last report of a node of a fleet, as a snapshot has it."""
     return {
         "name": name,
         "alive": True,

@@ -14,7 +14,7 @@ from larbinpy.outcome import (
 NAMES = """
 success noDNS noConnection forbiddenRobots timeout badType tooBig err30X err40X earlyStop
 duplicate fastRobots fastNoConn fastNoDns tooDeep urlDup outSite
-err50X badTLS badURL privateAddress checked siteLimit trap rejected
+err50X badTLS badURL privateAddress checked siteLimit loginFailed trap rejected
 """
 
 
@@ -43,7 +43,7 @@ def test_an_unknown_name_is_its_own_words() -> None:
         (
             Trait.MISSED,
             "noDNS noConnection timeout earlyStop err50X badTLS "
-            "fastNoDns fastNoConn err40X tooBig privateAddress",
+            "fastNoDns fastNoConn err40X tooBig privateAddress loginFailed",
         ),
         (
             Trait.BROKEN,

@@ -74,9 +74,9 @@ class Question:
         self.reply = HttpReply(status, body, kind, _RETRY, SEARCH_POLICY)
 
 
-def finder_command(database: str) -> list[str]:
-    """The command of the child that searches `database`."""
-    return command("larbinpy.console.search.process", database)
+def finder_command(*databases: str) -> list[str]:
+    """The command of the child that searches `databases`, as one."""
+    return command("larbinpy.console.search.process", *databases)
 
 
 class FinderProcess:

@@ -1,4 +1,4 @@
-"""The process that answers searches: `python -m larbinpy.console.search.process DATABASE`.
+"""The process that answers searches: `python -m larbinpy.console.search.process DATABASE...`.
 
 A search may take a second, and stored text may be hostile or large, so none of it is handled in
 the loop of a crawl. The process reads requests from standard input, a line of JSON each: the path,
@@ -16,7 +16,7 @@ from typing import BinaryIO
 from larbinpy.console.search.form import Frame
 from larbinpy.console.search.replies import Parse, Replies
 from larbinpy.database.base import Finder
-from larbinpy.database.opening import open_finder
+from larbinpy.database.several import open_finders
 from larbinpy.loop.clock import wall
 from larbinpy.search.query import Query, parse
 
@@ -44,8 +44,8 @@ def _parse(text: str, languages: Sequence[str]) -> Query:
 def main() -> None:
     # Ctrl-C at the terminal is for the crawl, which ends this process by closing the pipe.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    database = sys.argv[1]
-    answer(sys.stdin.buffer, sys.stdout.buffer, lambda: open_finder(database), _parse)
+    databases = sys.argv[1:]
+    answer(sys.stdin.buffer, sys.stdout.buffer, lambda: open_finders(databases), _parse)
 
 
 if __name__ == "__main__":

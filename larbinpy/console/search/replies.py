@@ -6,11 +6,13 @@ from typing import Any
 
 from larbinpy.console.search.form import Frame, message_page
 from larbinpy.console.search.reply import SearchReply, failure, html
-from larbinpy.console.search.request import PAGE, SEARCH_JSON, SearchRequest
+from larbinpy.console.search.request import FOUND, PAGE, SEARCH_JSON, SearchRequest
 from larbinpy.console.search.results import empty_page, found_page
 from larbinpy.console.search.stored import stored_page
 from larbinpy.console.text import JSON, json_line
 from larbinpy.database.base import DatabaseError, Finder, Found, Wish
+from larbinpy.database.exchange import fields_of
+from larbinpy.database.ranking import DEPTH
 from larbinpy.search.query import Query
 
 #: Seconds after which a search is cut: snippets and the page must be made in the time that the
@@ -35,6 +37,8 @@ class Replies:
         request = SearchRequest.of(query)
         try:
             finder = self._finder = self._finder or self._open()
+            if path == FOUND:
+                return self._all(finder, SearchRequest.of(query, DEPTH))
             if path == SEARCH_JSON:
                 return self._json(finder, request)
             if path == PAGE:
@@ -67,6 +71,14 @@ class Replies:
         query = self._query(finder, request)
         found = Found() if query.is_empty else self._found(finder, request, query)
         return SearchReply(HTTPStatus.OK, JSON, json_line(found_json(request, query, found)))
+
+    def _all(self, finder: Finder, request: SearchRequest) -> SearchReply:
+        """The answer for another program, which merges it with others."""
+        asked = self._query(finder, request)
+        found = finder.search(asked, Wish(request.n, 1, request.sort, limit=_LIMIT))
+        found.notes = list(dict.fromkeys((*asked.notes, *found.notes)))
+        fields = fields_of(found)
+        return SearchReply(HTTPStatus.OK, JSON, json_line(fields))
 
     def _query(self, finder: Finder, request: SearchRequest) -> Query:
         return self._parse(request.q, finder.languages())

@@ -4,7 +4,7 @@ from http import HTTPStatus
 from typing import NamedTuple
 
 from larbinpy.console.search.form import Frame, message_page
-from larbinpy.console.search.request import SEARCH_JSON, SearchRequest
+from larbinpy.console.search.request import FOUND, SEARCH_JSON, SearchRequest
 from larbinpy.console.text import HTML, JSON, json_line
 
 
@@ -22,6 +22,6 @@ def html(page: str, status: HTTPStatus = HTTPStatus.OK) -> SearchReply:
 def failure(path: str, frame: Frame, request: SearchRequest, message: str) -> SearchReply:
     """The reply if there is no answer now: `message`, as the kind of reply that `path` has."""
     status = HTTPStatus.SERVICE_UNAVAILABLE
-    if path == SEARCH_JSON:
+    if path in (FOUND, SEARCH_JSON):
         return SearchReply(status, JSON, json_line({"error": message}))
     return html(message_page(frame, request, message), status)

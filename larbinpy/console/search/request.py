@@ -10,6 +10,8 @@ from larbinpy.console.status.frame import SEARCH
 #: Address of the stored page of a hit.
 PAGE = "/page.html"
 SEARCH_JSON = "/search.json"
+#: The path of questions of other programs of larbinpy; no address of the server.
+FOUND = "/found"
 
 SORTS = ("rank", "date")
 
@@ -35,8 +37,11 @@ class SearchRequest:
     url: str = ""
 
     @classmethod
-    def of(cls, query: str) -> Self:
-        """The values of a query string; those that make no sense are as if they were not there."""
+    def of(cls, query: str, most: int = _MOST_HITS) -> Self:
+        """The values of a query string; those that make no sense are as if they were not there.
+
+        `most` is the largest number of hits.
+        """
         try:
             fields = parse_qs(query, max_num_fields=_MOST_FIELDS)
         except ValueError:
@@ -47,7 +52,7 @@ class SearchRequest:
             q=" ".join(given.get("q", "").split()),
             page=_number(given.get("page", ""), 1, _LAST),
             sort=sort if sort in SORTS else SORTS[0],
-            n=_number(given.get("n", ""), _HITS, _MOST_HITS),
+            n=_number(given.get("n", ""), _HITS, most),
             url=given.get("url", ""),
         )
 

@@ -83,6 +83,10 @@ def health(snapshot: Snapshot) -> Html:
     waits_for = snapshot.get("waits_for")
     if waits_for and snapshot.get("state") == CrawlState.RUNNING.value:
         items.insert(0, el("li", el("b", "Now", class_="note"), " ", waits_for))
+    node = group(snapshot, "fleet").get("node")
+    if node:
+        why = f"All figures here are those of node {node}; Fleet has those of all nodes."
+        items.append(el("li", el("b", "Node", class_="note"), " ", why))
     return el(
         "section", el("h2", "Findings", class_="unseen"), el("ul", *items), class_="health",
         aria_label="Findings",

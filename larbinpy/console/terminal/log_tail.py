@@ -1,7 +1,7 @@
 """Follows a log as ``tail -F`` does: by its name, so that it survives a rotation."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -12,45 +12,58 @@ _LAST = 10
 _BYTES = 1 << 16
 
 
-def follow(path: Path, pause: Callable[[float], None]) -> Iterator[bytes]:
-    """The last lines of the file at `path`, then each new one, for ever.
+def follow(paths: Sequence[Path], pause: Callable[[float], None]) -> Iterator[bytes]:
+    """The last lines of each file of `paths`, then each new one, for ever.
 
-    `pause` waits for some seconds. If the file is renamed or replaced, the old one is read to its
+    `pause` waits for some seconds. If a file is renamed or replaced, the old one is read to its
     end, then the new one from its beginning.
     """
-    file = _opened(path, pause)
+    tails = [_tail(path) for path in paths]
+    while True:
+        lines = [line for tail in tails for line in next(tail)]
+        # A line begins with its time.
+        yield from sorted(lines) if len(tails) > 1 else lines
+        if not lines:
+            pause(_EVERY)
+
+
+def _tail(path: Path) -> Iterator[list[bytes]]:
+    """The lines of one file: the last ones, then all that are new; none if there are none now."""
+    file = yield from _opened(path)
     try:
         file.seek(max(0, os.fstat(file.fileno()).st_size - _BYTES))
-        recent = file.read().split(b"\n")
         # The first may be torn; it is one of the last lines only if it is whole.
+        recent, rest = _split(file.read())
         begin = 0 if file.tell() <= _BYTES else 1
-        yield from (line + b"\n" for line in recent[begin:-1][-_LAST:])
-        rest = recent[-1]
+        yield recent[begin:][-_LAST:]
         while True:
-            pieces = (rest + file.read()).split(b"\n")
-            yield from (line + b"\n" for line in pieces[:-1])
-            rest = pieces[-1]
-            if len(pieces) > 1:
-                continue
-            if _is_replaced(file, path):
+            lines, rest = _split(rest + file.read())
+            if not lines and _is_replaced(file, path):
                 # Lines may have come since it was read.
-                last = (rest + file.read()).split(b"\n")
-                yield from (line + b"\n" for line in last[:-1])
+                lines, _ = _split(rest + file.read())
+                if lines:
+                    yield lines
                 rest = b""
                 file.close()
-                file = _opened(path, pause)
+                file = yield from _opened(path)
             else:
-                pause(_EVERY)
+                yield lines
     finally:
         file.close()
 
 
-def _opened(path: Path, pause: Callable[[float], None]) -> BinaryIO:
+def _split(data: bytes) -> tuple[list[bytes], bytes]:
+    """The whole lines, and the begin of the next."""
+    *lines, rest = data.split(b"\n")
+    return [line + b"\n" for line in lines], rest
+
+
+def _opened(path: Path) -> Generator[list[bytes], None, BinaryIO]:
     while True:
         try:
             return path.open("rb")
         except FileNotFoundError:
-            pause(_EVERY)
+            yield []
 
 
 def _is_replaced(file: BinaryIO, path: Path) -> bool:

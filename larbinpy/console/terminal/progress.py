@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TextIO
 from larbinpy.console.stream import reader_may_leave
 from larbinpy.console.text import counted, duration, estimate, grouped, printable, size
 from larbinpy.exit_status import Ending
+from larbinpy.loop.clock import wall
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -203,7 +204,10 @@ class LogProgress(NoProgress):
 
 
 class BarProgress:
-    """A tqdm bar of successful pages, which limitPage counts; earlier runs are included."""
+    """A tqdm bar of successful pages, which limitPage counts; earlier runs are included.
+
+    So is their time: a node that joins anew goes on with its clock.
+    """
 
     def __init__(self, stream: TextIO, limit: int | None) -> None:
         self._stream = stream
@@ -215,6 +219,8 @@ class BarProgress:
     def update(self, snapshot: Snapshot) -> None:
         pages = (snapshot.get("totals") or {}).get("success") or 0
         self._begin_at(pages - _run(snapshot, "success"))
+        # The time of tqdm, less what it has to show as elapsed.
+        self._bar.start_t = wall() - (snapshot.get("elapsed_s") or 0)
         text = printable(_postfix(snapshot), self._room(pages))
         self._bar.set_postfix_str(text, refresh=False)
         with reader_may_leave(self._stream):

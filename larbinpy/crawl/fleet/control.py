@@ -2,9 +2,11 @@
 
 from larbinpy.config import SETTINGS, ConfigError, change
 from larbinpy.console.ports.commands import CommandSteps, Result, Wait
+from larbinpy.console.ports.finder_process import FinderProcess
 from larbinpy.crawl.control.control import Control
+from larbinpy.crawl.fleet.searching import searched
 from larbinpy.crawl.fleet.steering import Steering
-from larbinpy.fleet.answers import explained
+from larbinpy.fleet.answers import ASKED, explained, is_settled
 from larbinpy.fleet.vault import CrawlState
 from larbinpy.observe.explain import decided
 from larbinpy.observe.report.log_files import first_time
@@ -16,8 +18,9 @@ _RULES = "rules of a fleet cannot change while it runs"
 class FleetControl(Control):
     """The commands. Those that all nodes execute come back as orders."""
 
-    # An attribute, since the constructor is that of `Control`.
+    # Attributes, since the constructor is that of `Control`.
     steering: Steering
+    finder: FinderProcess | None = None
 
     def add(
         self, url: str, *, depth: int | None = None, priority: bool = False, again: bool = False
@@ -58,11 +61,16 @@ class FleetControl(Control):
         return _RULES
 
     def explain(self, url: str) -> CommandSteps:
-        gathering = self.steering.gather(f"explain {url}")
-        while not gathering.is_over:
-            gathering.step(self._clock())
-            yield Wait.EVENT
-        yield explained(gathering.answers, gathering.silent)
+        until = self._clock() + ASKED
+        while True:
+            gathering = self.steering.gather(f"explain {url}")
+            while not gathering.is_over:
+                gathering.step(self._clock())
+                yield Wait.EVENT
+            found = gathering.answers, gathering.silent
+            if is_settled(*found) or self._clock() >= until:
+                break
+        yield explained(*found)
 
     # -- orders
 
@@ -78,6 +86,12 @@ class FleetControl(Control):
             yield from self._explain(words[0])
         elif word == "save":
             yield from super().save()
+        elif word == "search" and len(words) == 2:
+            names, query = words
+            if self._settings.config.node in names.split(","):
+                yield from searched(self.finder, query, self._clock)
+            else:
+                yield {"ok": True}
         else:
             yield {"ok": False, "error": f"unknown order {word[:40]!r}"}
 

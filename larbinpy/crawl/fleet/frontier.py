@@ -4,21 +4,21 @@ Each URL of its own has an *origin*, its place in the journal. A URL whose shard
 node meanwhile is dropped as soon as it is met: the other node has it from Redis.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import compress
 
+from larbinpy.crawl.fleet.site_state import SiteState
 from larbinpy.fleet.journal import Journal
+from larbinpy.fleet.vault import SiteWait
 from larbinpy.frontier.admission import Admission
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.lifecycle import SiteLifecycle
-from larbinpy.frontier.scope.folding import Folding
-from larbinpy.frontier.scope.scope import Scope
 from larbinpy.frontier.scope.seed_area import SeedArea
-from larbinpy.frontier.scope.traps import Traps
 from larbinpy.frontier.sequencer import Sequencer
 from larbinpy.outcome import Outcome
+from larbinpy.page import Page
 from larbinpy.parse import Kind, Link
-from larbinpy.storage.seen import Seen
 from larbinpy.storage.state import SavedPart, SavedValue
 from larbinpy.storage.store import decode, encode
 from larbinpy.url import Url, fingerprint, host_of, typed
@@ -84,17 +84,16 @@ class SharedAdmission(Admission):
         unseen = super()._unseen(links)
         if not unseen:
             return unseen
-        serves, shard_of = self.journal.serves, self.shard_of
-        foreign = [not serves(shard_of(host_of(link.url))) for link, _ in unseen]
-        if True not in foreign:
+        fresh = self._seen.unseen([key ^ _PASSED_ON for _, key in unseen])
+        if False not in fresh:
             return unseen
-        others = list(compress(unseen, foreign))
-        fresh = self._seen.unseen([key ^ _PASSED_ON for _, key in others])
-        self._recent.learn([link for link, _ in others], fresh)
-        news = iter(fresh)
-        return [
-            pair for pair, other in zip(unseen, foreign, strict=True) if not other or next(news)
+        # Its shard may have come here since.
+        fresh = [
+            is_fresh or self.journal.serves(self.shard_of(host_of(link.url)))
+            for (link, _), is_fresh in zip(unseen, fresh, strict=True)
         ]
+        self._recent.learn([link for link, _ in unseen], fresh)
+        return list(compress(unseen, fresh))
 
     def _new(self, urls: list[Url], keys: list[int]) -> list[Url]:
         journal, shard_of = self.journal, self.shard_of
@@ -106,45 +105,17 @@ class SharedAdmission(Admission):
         new = []
         for k in compress(range(len(urls)), self._seen.add(marked)):
             url, shard = urls[k], shards[k]
-            if not self._wants_new(url):
-                self.refused[Outcome.REJECTED] += 1
-                # It was counted as a link that was seen, and so is one that is passed on.
-                self.refused[Outcome.URL_DUP] -= 1
-            elif own[k]:
+            # The plug is asked on the node that finds the link: what is noted has to be decided.
+            if not self._accepts(url):
+                continue
+            if own[k]:
                 url.origin = journal.put(shard, keys[k], encode(url))
                 new.append(url)
             else:
                 journal.letter(shard, encode(url))
+                # It would count as a link that was seen.
                 self.refused[Outcome.URL_DUP] -= 1
         return new
-
-    def _wants_new(self, url: Url) -> bool:
-        """Whether the operator's plug wants a URL, which is new."""
-        return True
-
-
-class SharedAskingAdmission(SharedAdmission):
-    """Asks `wants`, a method of the operator's plug, on the node that finds the link.
-
-    It is asked before the link is noted: what is noted has to be decided.
-    """
-
-    def __init__(
-        self,
-        scope: Scope,
-        seen: Seen,
-        traps: Traps,
-        folding: Folding,
-        wants: Callable[[Url], bool],
-    ) -> None:
-        super().__init__(scope, seen, traps, folding)
-        self._wants = wants
-
-    def _wants_new(self, url: Url) -> bool:
-        return self._wants(url)
-
-    def asks(self, href: str) -> bool:
-        return self._wants(Url(href, self._scope.full_depth(href)))
 
 
 class SharedSequencer(Sequencer):
@@ -169,14 +140,22 @@ class SharedSequencer(Sequencer):
 
 
 class Withdrawal:
-    """Examines the URLs of all sites, `most` at each step, and drops those of other nodes.
+    """Drops the URLs in memory whose shards went to other nodes; those in flight are left alone.
 
-    URLs in flight are left alone.
+    A step examines `most` URLs of such shards, or ten times as many sites.
     """
 
-    def __init__(self, lifecycle: SiteLifecycle, sequencer: SharedSequencer, most: int) -> None:
+    def __init__(
+        self,
+        lifecycle: SiteLifecycle,
+        sequencer: SharedSequencer,
+        is_here: Callable[[str], bool],
+        most: int,
+    ) -> None:
+        """`is_here` tells whether the shard of a site is served here."""
         self._lifecycle = lifecycle
         self._sequencer = sequencer
+        self._is_here = is_here
         self._most = most
         self._left = list(lifecycle.registry)
 
@@ -188,11 +167,12 @@ class Withdrawal:
         return not self._left
 
     def step(self) -> None:
-        examined = 0
+        examined = 0.0
         while self._left and examined < self._most:
             site = self._left.pop()
-            examined += 1 + site.held
-            if site.held:
+            examined += 0.1
+            if site.held and not self._is_here(site.key):
+                examined += site.held
                 for url in self._lifecycle.remove(site, self._is_foreign):
                     self._sequencer.drop(url)
 
@@ -206,6 +186,7 @@ class SharedFrontier(Frontier):
     _sequencer: SharedSequencer
     _admission: SharedAdmission
     shard_of: Callable[[str], int]
+    _site_state: SiteState
 
     def begin(
         self, journal: Journal, shard_of: Callable[[str], int], area: SeedArea | None = None
@@ -222,6 +203,13 @@ class SharedFrontier(Frontier):
         self._seen.clear()
         self._admission.journal = self._sequencer.journal = journal
         self._admission.shard_of = self.shard_of = shard_of
+        self._site_state = SiteState(self._lifecycle, self._counts, self._traps, journal, shard_of)
+
+    def take_over(
+        self, counts: Mapping[str, int], waits: Mapping[str, SiteWait], now: float
+    ) -> None:
+        """Take over the state of sites of a shard; to be called before its URLs are loaded."""
+        self._site_state.load(counts, waits, now)
 
     def load(self, keys: Iterable[int], lines: Iterable[tuple[int, str]]) -> None:
         """Take over the URLs of a shard: fingerprints of all, and those owed, by their origins."""
@@ -238,13 +226,59 @@ class SharedFrontier(Frontier):
             if isinstance(url, Url):
                 self._sequencer.put(url)
 
+    def robots_done(self, page: Page, now: float, wall: float) -> None:
+        super().robots_done(page, now, wall)
+        self._site_state.landed(page, now)
+
+    def finished(self, page: Page, now: float, wall: float) -> bool:
+        decided = super().finished(page, now, wall)
+        self._site_state.landed(page, now, decided=decided)
+        return decided
+
+    def again(self, page: Page, now: float, wall: float) -> None:
+        super().again(page, now, wall)
+        self._site_state.landed(page, now)
+
+    def login_done(self, page: Page, now: float, wall: float) -> None:
+        super().login_done(page, now, wall)
+        self._site_state.landed(page, now)
+
+    def lost(
+        self,
+        page: Page,
+        now: float,
+        wall: float,
+        *,
+        again: Sequence[Url] = (),
+        last: bool = False,
+    ) -> None:
+        super().lost(page, now, wall, again=again, last=last)
+        self._site_state.landed(page, now, decided=last)
+
+    def _queue_again(self, url: Url) -> None:
+        """The origin of the URL is decided, so it gets a new one, or goes to another node."""
+        line, shard = AGAIN + encode(replace(url, origin=0)), self.shard_of(url.host)
+        if self._admission.journal.serves(shard):
+            self.receive([line])
+        else:
+            self._admission.journal.letter(shard, line)
+
     def withdrawal(self) -> Withdrawal:
         """Work that drops the URLs in memory that are not to be fetched here any more."""
-        return Withdrawal(self._lifecycle, self._sequencer, self._sizes.swept)
+        serves, sizes = self._sequencer.journal.serves, self._sizes
+        return Withdrawal(
+            self._lifecycle,
+            self._sequencer,
+            lambda site: serves(self._shard_of_site(site)),
+            sizes.withdrawn,
+        )
 
     def in_memory(self) -> set[int]:
         """The shards with a URL that is with its site, in flight, or not logged yet."""
-        return {self.shard_of(host_of(f"{site}/")) for site in self._sequencer.by_site}
+        return set(map(self._shard_of_site, self._sequencer.by_site))
+
+    def _shard_of_site(self, site: str) -> int:
+        return self.shard_of(host_of(f"{site}/"))
 
     def parts(self) -> dict[str, SavedPart]:
         """Redis has the queues and the URLs seen."""
@@ -252,7 +286,5 @@ class SharedFrontier(Frontier):
         return {key: parts[key] for key in ("digests",)}
 
     def values(self) -> dict[str, SavedValue]:
-        """Redis has the area of the seeds, too."""
-        values = super().values()
-        del values["seed_hosts"]
-        return values
+        """Redis has the area of the seeds and the state of the sites, too."""
+        return {"rules": super().values()["rules"]}

@@ -7,14 +7,18 @@ from math import inf
 from typing import Any
 
 from larbinpy.config import Config
+from larbinpy.console.ports.finder_process import FinderProcess
 from larbinpy.crawl.control.control import Control
 from larbinpy.crawl.control.mode import Mode
 from larbinpy.crawl.control.restart import Restart
+from larbinpy.crawl.engine import Listener
 from larbinpy.crawl.fleet.area import SharedArea
 from larbinpy.crawl.fleet.control import FleetControl
 from larbinpy.crawl.fleet.frontier import SharedFrontier, Withdrawal
-from larbinpy.crawl.fleet.steering import Steering, Work
+from larbinpy.crawl.fleet.reports import Work
+from larbinpy.crawl.fleet.steering import Steering
 from larbinpy.crawl.fleet.turns import Turns
+from larbinpy.crawl.resources.on_disk import OnDisk
 from larbinpy.fetch.fetcher import Fetcher
 from larbinpy.fetch.settings import Request
 from larbinpy.fleet.identity import Identity
@@ -22,13 +26,15 @@ from larbinpy.fleet.journal import Journal
 from larbinpy.fleet.node import Node
 from larbinpy.fleet.redis.board import RedisBoard
 from larbinpy.fleet.shards import shard_of
-from larbinpy.fleet.vault import Away, CrawlState, Vault
+from larbinpy.fleet.thinning import Thinning
+from larbinpy.fleet.vault import Away, CrawlState, Part, Vault
 from larbinpy.frontier.view import FrontierView
 from larbinpy.loop.clock import Clock
 from larbinpy.observe.totals import Totals
 from larbinpy.output.plug import NO_FEEDER, Feeder
 from larbinpy.page import Page
 from larbinpy.stats.counters import Stats
+from larbinpy.url import Url
 
 #: Seconds between two steps of the node: its work takes 0.1 ms with all shards.
 _STEP = 0.01
@@ -56,21 +62,21 @@ class LocalShards:
     def __repr__(self) -> str:
         return f"<LocalShards {self._frontier!r}>"
 
-    def loaded(
-        self, shard: int, fingerprints: bytes, lines: Sequence[tuple[int, str]], waits: str
-    ) -> None:
-        self._frontier.load(array("Q", fingerprints), lines)
+    def loaded(self, shard: int, part: Part, lines: Sequence[tuple[int, str]]) -> None:
+        self._frontier.take_over(part.counts, part.waits, self._clock())
+        self._frontier.load(array("Q", part.fingerprints), lines)
 
     def receive(self, shard: int, lines: Sequence[str]) -> None:
         self._frontier.receive(lines)
 
     def withdraw(self, shard: int) -> None:
         self._in_memory.add(shard)
-        # Those examined already may have URLs of this shard.
-        self._withdrawal = None
 
     def busy(self, shard: int) -> bool:
-        """Whether URLs of this shard are in memory; failures come back there, to be tried again."""
+        """Whether URLs of this shard are in memory; failures come back there, to be tried again.
+
+        Sites that were examined before their shard was withdrawn are examined the next time.
+        """
         now = self._clock()
         if now >= self._step_at:
             self._withdrawal = self._withdrawal or self._frontier.withdrawal()
@@ -92,7 +98,7 @@ class LocalShards:
 
 
 class Membership:
-    """The node of this crawl: a feeder, a listener, and the maker of a fetcher that takes turns.
+    """This process as a node: a feeder, a listener, and the maker of a fetcher that takes turns.
 
     As a feeder it holds the crawl while requests must not be opened, and is finished when the
     node has left. `inner` is the feeder of the outputs.
@@ -110,18 +116,23 @@ class Membership:
         mode: Mode,
         clock: Clock,
         inner: Feeder = NO_FEEDER,
+        give: Callable[[Sequence[str]], bool] = lambda seeds: False,
     ) -> None:
+        """`give` gives seeds to a crawl that had some before; False if it has none yet."""
         area = None if vault.area is None else SharedArea(config.stay, vault.area)
         frontier.begin(journal, partial(shard_of, shards=config.shards), area)
         self._vault = vault
+        self._client = vault.client
         self._identity = identity
         self._mode = mode
         self._clock = clock
         self._inner = inner
+        self._give = give
         self._local = LocalShards(frontier, clock)
         self.node = Node(
             vault, self._local, journal, name_session, config.shards, config.wait_duration
         )
+        self._thinning = Thinning(vault, journal)
         #: The side that other nodes and operators see and change.
         self.steering = Steering(vault, self.node, journal, config, first_limit, mode, clock)
         self._next = -inf
@@ -133,12 +144,28 @@ class Membership:
     def __repr__(self) -> str:
         return f"<Membership {self.node!r}>"
 
-    def seed_with(self, seed: Callable[[], bool]) -> None:
-        """Call `seed`, which queues seeds and returns whether there are any, if the crawl has none.
+    @property
+    def feeder(self) -> Feeder:
+        return self
 
-        It is called in each session that joins before the seeds are safe.
-        """
-        self._local.seed = seed
+    @property
+    def listeners(self) -> Sequence[Listener]:
+        return [self]
+
+    def describe(self) -> dict[str, Any]:
+        return self.steering.describe()
+
+    def seed(self, seeds: Sequence[str], disk: OnDisk) -> None:
+        """Give the seeds at once, or queue them in the session that joins a crawl without any."""
+
+        def seed() -> bool:
+            disk.seed(seeds)
+            return bool(seeds)
+
+        if self._give(seeds):
+            disk.learn_logins(seeds)
+        else:
+            self._local.seed = seed
 
     def begin(
         self,
@@ -147,8 +174,10 @@ class Membership:
         stats: Stats,
         view: FrontierView,
         fetcher: Fetcher,
+        finder: FinderProcess | None,
     ) -> None:
-        """Report about this crawl; its state was taken up."""
+        """Report about this crawl, and answer searches by `finder`; its state was taken up."""
+        self._control.finder = finder
         work = Work(
             totals,
             stats,
@@ -162,34 +191,47 @@ class Membership:
 
     def control(self, *arguments: Any, **times: Any) -> Control:
         """The commands to this node, made as a `Control` is."""
-        control = FleetControl(*arguments, **times)
-        control.steering = self.steering
-        self.steering.execute = control.execute
-        return control
+        self._control = FleetControl(*arguments, **times)
+        self._control.steering = self.steering
+        self.steering.orders.execute = self._control.execute
+        return self._control
 
-    def taking_turns(self, fetcher: Fetcher, wait: Callable[[], float], wait_by: str) -> Turns:
+    def fetching(self, fetcher: Fetcher, wait: Callable[[], float], wait_by: str) -> Turns:
         """`fetcher`, before which requests wait for their turns at the address, or at the site."""
         place = _site if wait_by == "site" else _address
-        turns = Turns(fetcher, _VaultTurns(self._vault), wait, self.node.may_open, place)
-        self._local.abort = turns.abort
-        return turns
+        self._turns = Turns(fetcher, _VaultTurns(self._vault), wait, self._may_open, place)
+        self._local.abort = self._turns.abort
+        return self._turns
+
+    def turn_of(self, url: Url) -> str:
+        return self._turns.place_of(url)
+
+    def _may_open(self) -> bool:
+        return self.node.may_open(self._clock())
+
+    def woken(self) -> None:
+        """The process waited, and may have been stopped meanwhile."""
+        self.node.interrupt(self._clock())
 
     # As a listener:
 
     @property
     def deadline(self) -> float:
-        return min(max(self._next, self.node.deadline), self._vault.deadline)
+        return min(max(self._next, self.node.deadline), self._client.deadline)
 
     def step(self, now: float) -> None:
-        """Step the node. Raises Restart when its session has ended."""
-        self._vault.step(now)
+        """Step the node. Raises Restart when its session has ended, or none can begin."""
+        self._client.step(now)
         if now < self._next:
             return
         self._next = now + _STEP
         self.node.step(now)
+        self._thinning.step()
         self.steering.step(now)
         if self.node.state is CrawlState.STOPPED:
             self._mode.stop = True
+        if self.node.refused:
+            raise Restart(self.node.refused)
         if self._local.broken and (not self.node.session or self.node.may_open(now)):
             raise Restart(self.node.lost or "this node was away from Redis")
 
@@ -197,7 +239,6 @@ class Membership:
     def _goes_on(self) -> bool:
         return self.node.state not in (CrawlState.FINISHED, CrawlState.STOPPED)
 
-    @property
     def has_others(self) -> bool:
         """Whether URLs may still come from other nodes, or from those that add seeds."""
         return self.node.state is not CrawlState.FINISHED
@@ -206,7 +247,7 @@ class Membership:
 
     @property
     def holds(self) -> str:
-        if not self.node.may_open(self._clock()):
+        if not self._may_open():
             return self._why_closed
         return self.steering.holds or self._inner.holds
 
@@ -216,7 +257,7 @@ class Membership:
             return "the fleet is paused"
         if not self.node.session:
             return "this node joins the fleet"
-        return self._vault.trouble or "this node waits until it is certain of its shards"
+        return self._client.trouble or "this node waits until it is certain of its shards"
 
     @property
     def idle(self) -> str:

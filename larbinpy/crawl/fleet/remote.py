@@ -1,18 +1,21 @@
 """A crawl on Redis, for a command that is no node of it: to look, and to steer."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Self
 
 from larbinpy.config import SETTINGS, ConfigError, change
 from larbinpy.crawl.fleet.gathering import Answer, Gathering
+from larbinpy.crawl.fleet.searching import FleetFound, as_one, nodes_to_ask, order_of
 from larbinpy.crawl.fleet.seeding import Seeding, post_all
+from larbinpy.database.base import Wish
 from larbinpy.errors import UserError
-from larbinpy.fleet.answers import all_did, explained
+from larbinpy.fleet.answers import ASKED, all_did, explained, is_settled
 from larbinpy.fleet.area import AreaLog
 from larbinpy.fleet.board import Board
 from larbinpy.fleet.redis.asking import Asker
 from larbinpy.fleet.redis.board import RedisBoard
+from larbinpy.fleet.redis.client import Client
 from larbinpy.fleet.redis.wire import Address
 from larbinpy.fleet.settings import has_area, to_steer
 from larbinpy.fleet.shards import shard_of
@@ -39,8 +42,9 @@ class Remote:
         self._clock = clock
         self._watch = watch
         self._poller = Poller()
-        self._asker = Asker(self._poller, clock)
-        self._board = RedisBoard(self._poller, clock, Address.of(join))
+        self._client = Client(self._poller, clock, Address.of(join))
+        self._asker = Asker(self._client, self._poller, clock)
+        self._board = RedisBoard(self._client)
         try:
             found = self._ask(partial(self._board.find, cleared=forgets))
             #: The settings as they are now, as far as they are needed here.
@@ -59,11 +63,11 @@ class Remote:
         self.close()
 
     def close(self) -> None:
-        self._board.close()
+        self._client.close()
         self._poller.close()
 
     def _ask(self, ask: Callable[[Then[Any]], None]) -> Any:
-        return self._asker.ask(self._board, ask)
+        return self._asker.ask(ask)
 
     @property
     def name(self) -> str:
@@ -71,7 +75,7 @@ class Remote:
 
     def rest(self, seconds: float) -> None:
         """Let time pass. Raises UserError if Redis must be corrected."""
-        self._asker.wait(self._board, seconds)
+        self._asker.wait(seconds)
 
     # -- looking
 
@@ -85,7 +89,7 @@ class Remote:
 
     def servers(self) -> list[dict[str, str]]:
         """The fields of INFO of each master, with its address as `server`."""
-        links = self._board.servers.masters
+        links = self._client.topology.masters
         return [{"server": str(link.server), **link.info} for link in links]
 
     # -- steering
@@ -102,8 +106,8 @@ class Remote:
             if not seeding.add(url, depth=depth, priority=priority, again=again):
                 refused.append(url)
             elif seeding.is_full:
-                post_all(seeding, self._board, self._asker)
-        post_all(seeding, self._board, self._asker)
+                post_all(seeding, self._asker)
+        post_all(seeding, self._asker)
         return refused
 
     def declare(self, new: CrawlState, *olds: CrawlState) -> str:
@@ -141,18 +145,39 @@ class Remote:
         return all_did(*self._gather(partial(self._board.order, "save"), _LONG))
 
     def explain(self, url: str) -> Answer:
-        return explained(*self._gather(partial(self._board.order, f"explain {url}"), _LONG))
+        until = self._clock() + ASKED
+        while True:
+            found = self._gather(partial(self._board.order, f"explain {url}"), _LONG)
+            if is_settled(*found) or self._clock() >= until:
+                return explained(*found)
+
+    def search(self, q: str, wish: Wish) -> FleetFound:
+        """Search the databases of all nodes. Raises DatabaseError if none can be asked."""
+        board = self.board()
+        nodes = nodes_to_ask(self.name, board)
+        give = partial(self._board.order, order_of(nodes, q, wish))
+        sessions = {node: board.alive[node] for node in nodes}
+        answers, silent = self._gather(give, _PATIENCE, sessions)
+        return as_one(
+            self.name, {node: answers[node] for node in nodes if node in answers}, silent, wish
+        )
 
     def _gather(
-        self, give: Callable[[Then[str]], None], patience: float
+        self,
+        give: Callable[[Then[str]], None],
+        patience: float,
+        nodes: Mapping[str, str] | None = None,
     ) -> tuple[dict[str, Answer], list[str]]:
-        board = self.board()
-        nodes = [name for name in board.reports if board.is_alive(name)]
-        gathering = Gathering(self._board, give, nodes, self._clock() + patience)
+        """The answers of `nodes`, of all by default, and the names of those that give none.
+
+        `nodes` have their sessions.
+        """
+        asked = self.board().alive if nodes is None else nodes
+        gathering = Gathering(self._board, give, asked, self._clock() + patience)
         while not gathering.is_over:
-            self._board.resume()
+            self._client.resume()
             gathering.step(self._clock())
-            self._asker.wait(self._board, 0.05)
+            self._asker.wait(0.05)
         return gathering.answers, gathering.silent
 
     # -- forgetting
@@ -160,7 +185,7 @@ class Remote:
     def forget(self) -> None:
         """Remove the crawl. Raises UserError if a node may live."""
         board = self.board()
-        alive = [name for name in board.reports if board.is_alive(name)]
+        alive = board.alive
         if board.sessions and not alive:
             self.rest(self._watch)
         if alive or not self._ask(partial(self._board.clear, board.sessions)):

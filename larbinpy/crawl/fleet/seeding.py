@@ -74,10 +74,10 @@ class Seeding:
         self._board.seed(_letters(self._sent), posted)
 
 
-def post_all(seeding: Seeding, board: RedisBoard, asker: Asker) -> None:
+def post_all(seeding: Seeding, asker: Asker) -> None:
     """Post the seeds that were added. Raises UserError."""
     while not seeding.is_done:
-        asker.ask(board, seeding.post)
+        asker.ask(seeding.post)
 
 
 def _letters(lines: Iterable[tuple[int, str]]) -> dict[int, bytes]:

@@ -9,15 +9,19 @@ from collections import deque
 from collections.abc import Callable
 from heapq import heappop, heappush
 from itertools import count
+from math import inf
 from typing import Protocol
 
 from larbinpy.fetch.fetcher import Fetcher
 from larbinpy.fetch.settings import Request
 from larbinpy.page import Page
+from larbinpy.url import Url
 
 #: Seconds after which a turn ends if its node no longer says anything; waitDuration comes after
 #: that, since the request may have lasted as long.
 LEASE = 10.0
+#: Seconds after which a turn that was granted is not used: it must last until it is renewed.
+_FRESH = 5.0
 #: Seconds after which a turn is asked for again, at most; and taken again, in flight.
 _LONGEST = 1.0
 _RENEW = 3.0
@@ -43,8 +47,9 @@ class Turns:
     """A fetcher, in front of which requests wait for their turns.
 
     Requests that wait count as busy. `wait` returns waitDuration; without one, there are no turns.
-    `certain` returns whether the turns of this node are still its own, and `place` what a request
-    needs the turn of: its address, or its site with waitBy site.
+    `certain` returns whether the turns of this node are its own at that moment, by a clock of its
+    own: the process may have been stopped since the turn of the loop began. `place` returns what
+    a request needs the turn of: its address, or its site with waitBy site.
     """
 
     def __init__(
@@ -52,7 +57,7 @@ class Turns:
         fetcher: Fetcher,
         turns: TurnTaker,
         wait: Callable[[], float],
-        certain: Callable[[float], bool],
+        certain: Callable[[], bool],
         place: Callable[[Request], str],
     ) -> None:
         self._fetcher = fetcher
@@ -61,9 +66,11 @@ class Turns:
         self._certain = certain
         self._place = place
         self._order = count()
-        self._asked = 0
-        # Requests that may be opened, with the places of their turns; empty for no turn.
-        self._granted: deque[tuple[Request, str]] = deque()
+        # The places of the turns of requests that are not opened yet, by the identity of their
+        # URLs; no place for no turn.
+        self._parked: dict[int, str] = {}
+        # Requests that may be opened, with the places of their turns, and until when they may.
+        self._granted: deque[tuple[Request, str, float]] = deque()
         # Requests whose turns were refused, by the time to ask again.
         self._refused: list[tuple[float, int, Request]] = []
         # The places of the turns of requests in flight, by the identity of their URLs.
@@ -77,7 +84,11 @@ class Turns:
 
     @property
     def _waiting(self) -> int:
-        return self._asked + len(self._granted) + len(self._refused)
+        return len(self._parked)
+
+    def place_of(self, url: Url) -> str:
+        """The place whose turn the request for `url` waits for; empty if it waits for none."""
+        return self._parked.get(id(url), "")
 
     @property
     def free(self) -> int:
@@ -103,18 +114,18 @@ class Turns:
         if self._wait():
             self._ask(request)
         else:
-            self._granted.append((request, ""))
+            self._parked[id(request.url)] = ""
+            self._granted.append((request, "", inf))
 
     def _ask(self, request: Request) -> None:
-        self._asked += 1
-        place = self._place(request)
+        place = self._parked[id(request.url)] = self._place(request)
+        until = self._now + _FRESH
 
         def answered(wait: float | None) -> None:
-            self._asked -= 1
             if self._aborted:
                 return
             if wait == 0.0:
-                self._granted.append((request, place))
+                self._granted.append((request, place, until))
             else:
                 again = self._now + (_LONGEST if wait is None else min(wait, _LONGEST))
                 heappush(self._refused, (again, next(self._order), request))
@@ -126,8 +137,14 @@ class Turns:
         self._now = now
         while self._refused and self._refused[0][0] <= now:
             self._ask(heappop(self._refused)[2])
-        while self._granted and self._fetcher.free and self._certain(now):
-            request, place = self._granted.popleft()
+        while self._granted and self._fetcher.free and self._certain():
+            request, place, until = self._granted.popleft()
+            if now >= until:
+                # The crawl was paused, or too few handles were free.
+                self._turns.rest(place, 0.0)
+                self._ask(request)
+                continue
+            del self._parked[id(request.url)]
             if place:
                 self._flying[id(request.url)] = place
             self._fetcher.start(request, now)
@@ -146,5 +163,6 @@ class Turns:
         self._aborted = True
         self._fetcher.abort()
         self._flying.clear()
+        self._parked.clear()
         self._granted.clear()
         self._refused.clear()

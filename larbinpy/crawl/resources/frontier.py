@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import NamedTuple, Protocol
 
 from larbinpy.config import Config
 from larbinpy.crawl.media_types import specific
@@ -10,9 +10,10 @@ from larbinpy.crawl.resources.network import permitting
 from larbinpy.crawl.sites.settings import SettingsBySite
 from larbinpy.frontier.address_settings import AddressSettings
 from larbinpy.frontier.addresses.schedule import IPSites
-from larbinpy.frontier.admission import Admission, AskingAdmission
+from larbinpy.frontier.admission import Admission
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.lifecycle import SiteLifecycle
+from larbinpy.frontier.login_step import NO_LOGINS, SiteLogins
 from larbinpy.frontier.scope.folding import Folding
 from larbinpy.frontier.scope.scope import Scope, ScopeSettings
 from larbinpy.frontier.scope.traps import Traps, TrapSettings
@@ -23,8 +24,26 @@ from larbinpy.storage.site_counts import SiteCounts
 from larbinpy.storage.store import Store
 from larbinpy.url import Url
 
-if TYPE_CHECKING:
-    from larbinpy.crawl.fleet.joining import Fleet
+
+class Sessions(SiteLogins, Protocol):
+    """Logs in to sites, and knows the links that a session has no use for."""
+
+    def avoids(self, href: str) -> bool:
+        """Whether a link is not asked for: it ends the session of its site, or is a login page."""
+
+
+class Kinds(NamedTuple):
+    """The classes that a frontier is made of."""
+
+    frontier: type[Frontier] = Frontier
+    admission: type[Admission] = Admission
+    sequencer: Callable[[Store, int, FrontierSizes], Sequencer] = Sequencer
+    counts: type[SiteCounts] = SiteCounts
+    seen: type[Seen] = Seen
+
+
+#: Those of a crawl of one process.
+KINDS = Kinds()
 
 
 def make_frontier(
@@ -35,40 +54,31 @@ def make_frontier(
     wall: float,
     sizes: FrontierSizes = DEFAULT_SIZES,
     wants: Callable[[Url], bool] | None = None,
-    fleet: "Fleet | None" = None,
+    kinds: Kinds = KINDS,
+    is_own: Callable[[str, int], bool] | None = None,
+    sessions: Sessions | None = None,
 ) -> Frontier:
     """The frontier of a crawl that begins at the Unix time `wall`, with its queues in `folder`.
 
-    `wants`, if given, decides on the links that nothing else refuses. `fleet`: that of a node.
+    `wants`, if given, decides on the links that nothing else refuses; `is_own` is whether a server
+    that the crawl itself relies on is at an address and port; `sessions` logs in to sites.
     """
-    frontier, admits, sequencer = Frontier, Admission, Sequencer
-    asks: Callable[..., Admission] = AskingAdmission
-    if fleet is not None:
-        # Here, since only a node needs these modules.
-        from larbinpy.crawl.fleet import frontier as of_node
-
-        frontier, sequencer = of_node.SharedFrontier, of_node.SharedSequencer
-        admits, asks = of_node.SharedAdmission, of_node.SharedAskingAdmission
     ip_sites = IPSites(site_settings.usual, config.wait_by, config.pages_connexions, sizes)
-    counts = SiteCounts(folder)
-    is_own = None if fleet is None else fleet.is_redis
+    counts = kinds.counts(folder)
     addresses = AddressSettings(config.dns_cache_time, permitting(config, is_public), is_own)
-    sites = SiteLifecycle(site_settings.of, addresses, counts, ip_sites, sizes)
-    store, seen = Store(folder), Seen(folder, "seen")
-    scope = _make_scope(config, site_settings)
+    logins = NO_LOGINS if sessions is None else sessions
+    sites = SiteLifecycle(site_settings.of, addresses, counts, ip_sites, sizes, logins)
+    store, seen = Store(folder), kinds.seen(folder, "seen")
+    scope = _make_scope(config, site_settings, sessions)
     traps = Traps(TrapSettings(config.traps, config.limit_by_shape), wall)
-    folding = Folding(config.drop_parameters)
-    admission = admits(scope, seen, traps, folding)
-    if wants is not None:
-        admission = asks(scope, seen, traps, folding, wants)
-    return frontier(
+    return kinds.frontier(
         scope,
         traps,
-        admission,
+        kinds.admission(scope, seen, traps, Folding(config.drop_parameters), wants),
         store,
         seen,
         Seen(folder, "digests"),
-        sequencer(store, config.max_urls_by_site, sizes),
+        kinds.sequencer(store, config.max_urls_by_site, sizes),
         sites,
         ip_sites,
         counts,
@@ -76,7 +86,7 @@ def make_frontier(
     )
 
 
-def _make_scope(config: Config, site_settings: SettingsBySite) -> Scope:
+def _make_scope(config: Config, site_settings: SettingsBySite, sessions: Sessions | None) -> Scope:
     return Scope(
         ScopeSettings(
             depth_in_site=config.depth_in_site,
@@ -94,5 +104,6 @@ def _make_scope(config: Config, site_settings: SettingsBySite) -> Scope:
             stay=config.stay,
             check_links=config.check_links,
             rules=config.rules,
+            avoids=None if sessions is None else sessions.avoids,
         )
     )

@@ -3,7 +3,7 @@
 import resource
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from larbinpy.config import Config
 from larbinpy.crawl.resources.resolver import make_resolver
@@ -12,13 +12,10 @@ from larbinpy.crawl.sites.logins import Logins
 from larbinpy.crawl.sites.request_options import SiteOptions
 from larbinpy.dns.cache import NameCache
 from larbinpy.dns.lookup import TRIES, Answer
-from larbinpy.dns.resolver import OnFound
+from larbinpy.dns.resolver import OnFound, Resolver
 from larbinpy.fetch.fetcher import CONNECTIONS_PER_HANDLE, Fetcher
-from larbinpy.fetch.settings import FetchSettings
+from larbinpy.fetch.settings import FetchSettings, RequestOptions
 from larbinpy.loop.poller import Poller
-
-if TYPE_CHECKING:
-    from larbinpy.crawl.fleet.names import NameSharing
 
 #: Descriptors besides those of transfers: standard streams, log and lock, a page being written
 #: and its folders, clients of the ports, and the resolver's UDP ports (64 for each address
@@ -51,6 +48,16 @@ class LocalNames(Names, Protocol):
     """Names that also tell which of them need no name server."""
 
     def at_hand(self, name: str) -> Answer | None: ...
+
+
+class NameSharing(Protocol):
+    """How the nodes of a fleet share their names."""
+
+    def cache(self, size: int, absences: int, absence_time: float) -> NameCache:
+        """The cache for the resolver."""
+
+    def names(self, resolver: Resolver) -> LocalNames:
+        """The names in front of the resolver that got the cache."""
 
 
 class ProxyNames:
@@ -119,12 +126,13 @@ class Network:
         closing: ExitStack,
         open_files: Callable[[int], int],
         dns_tries: int = TRIES,
-        sharing: "NameSharing | None" = None,
+        sharing: NameSharing | None = None,
+        with_login: Callable[[str, RequestOptions], RequestOptions] | None = None,
     ) -> None:
         wanted = config.pages_connexions
         limit = open_files(max(_FILES, OTHER_FILES + wanted * CONNECTIONS_PER_HANDLE))
         most = max(1, (limit - OTHER_FILES) // CONNECTIONS_PER_HANDLE)
-        self.options = SiteOptions(config, logins, sites)
+        self.options = SiteOptions(config, logins, sites, with_login)
         self.fetcher = Fetcher(poller, _fetch_settings(config, most))
         closing.callback(self.fetcher.close)
         make_cache = NameCache if sharing is None else sharing.cache
@@ -144,7 +152,7 @@ def _fetch_settings(config: Config, most_handles: int) -> FetchSettings:
         handles=config.pages_connexions,
         most_handles=most_handles,
         bond_width=config.bond_width,
-        use_cookies=config.use_cookies or config.cookie_file is not None,
+        use_cookies=config.use_cookies or bool(config.cookie_file or config.save_cookies),
         cookie_file=config.cookie_file,
         keep_requests="warc" in config.output_mode,
     )

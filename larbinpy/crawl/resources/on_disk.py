@@ -13,8 +13,10 @@ from larbinpy.config import Config
 from larbinpy.crawl.resources.surroundings import Tuning
 from larbinpy.crawl.saving import Saving
 from larbinpy.crawl.sites.logins import Logins
+from larbinpy.crawl.sites.saved_sessions import SavedSessions, Values
 from larbinpy.fetch.cookies import NoJar
 from larbinpy.fetch.saved_cookies import SavedCookies
+from larbinpy.fleet.identity import saved_node
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.view import FrontierView
 from larbinpy.loop.clock import Clock
@@ -73,8 +75,9 @@ class OnDisk:
         tuning: Tuning,
         closing: ExitStack,
         journal: SavedPart | None = None,
+        sessions: Values | None = None,
     ) -> None:
-        """`journal` is that of a node of a fleet."""
+        """`journal` is that of a node of a fleet; `sessions` are those of loginFile."""
         self._state = state
         self._start = start
         self._frontier = frontier
@@ -105,7 +108,11 @@ class OnDisk:
         syncing = Syncing(poller, _folders_to_flush(config))
         closing.callback(syncing.wait)
         every = tuning.checkpoint_can_reload if config.can_reload else tuning.checkpoint
-        more: dict[str, SavedPart] = {"logins": logins, "cookies": SavedCookies(folder, jar)}
+        more: dict[str, SavedPart] = {
+            "logins": logins,
+            "cookies": SavedCookies(folder, jar),
+            "sessions": SavedSessions(folder, sessions),
+        }
         if journal is not None:
             every, more["journal"] = config.round_time, journal
         self._saved = saved_by(frontier, self.journals, self.output, syncing, more, values)
@@ -125,6 +132,11 @@ class OnDisk:
         for url in urls:
             self._logins.learn(url)
             self._frontier.seed(url)
+
+    def learn_logins(self, urls: Iterable[str]) -> None:
+        """Remember the logins of seeds that are queued elsewhere."""
+        for url in urls:
+            self._logins.learn(url)
 
 
 class Journals(SavedPart):
@@ -179,6 +191,24 @@ def saved_by(
         disks={} if disk is None else {"outputs": disk},
         newer=["rules", "traps", "site_counts", *more, *values],
     )
+
+
+def refuse_nodes(folder: Path) -> None:
+    """Raise StateError if a crawl of one process is to begin where nodes have their states."""
+    if State(folder).exists:
+        return
+    nodes = [each.name for each in sorted(folder.glob("*")) if saved_node(each) is not None]
+    if nodes:
+        many = f"--nodes {len(nodes)}"
+        how = (
+            f"{many} --resume continues their crawl, {many} --scratch crawls anew"
+            if (folder / "redis").exists()
+            else "--join continues their crawl"
+        )
+        raise StateError(
+            f"{folder}: holds the states of nodes ({', '.join(nodes[:3])}); {how}; or set another "
+            "stateDir"
+        )
 
 
 def locked(folder: Path, start: Start, closing: ExitStack) -> tuple[State, Start]:

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TextIO
 
+from larbinpy.crawl.resources.frontier import KINDS, Kinds
 from larbinpy.crawl.resources.network import raise_open_files
 from larbinpy.dns.address import is_public
 from larbinpy.dns.lookup import TRIES
@@ -18,7 +19,7 @@ from larbinpy.loop.poller import Poller
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tuning:
-    """Sizes of a crawl, times in seconds, and the system calls that it depends on."""
+    """Sizes and classes of a crawl, times in seconds, and the system calls that it depends on."""
 
     #: The state is saved at this interval. A kill costs the work since the last save, and no URL.
     checkpoint: float = 5.0
@@ -27,6 +28,8 @@ class Tuning:
     #: Pages taken in one turn: parsing is expensive, and sockets must not wait long.
     pages_a_turn: int = 32
     frontier: FrontierSizes = DEFAULT_SIZES
+    #: The classes of the frontier of a crawl of one process.
+    kinds: Kinds = KINDS
     #: Time after the first signal for transfers in flight, and after that for the last work of
     #: the outputs.
     grace: float = 10.0

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -61,14 +62,14 @@ class Logins:
     def load(self, mark: Any) -> None:
         """Add the saved logins to those given now, which replace the ones of their sites."""
         if mark:
-            saved = json.loads(self._path.read_bytes())
-            # An earlier version took logins that no request can carry.
-            self._saved = {
-                site: login
-                for site, login in saved.items()
-                if isinstance(login, str) and not has_control(login)
-            }
+            self._saved = _read(self._path)
             self._by_site = self._saved | self._by_site
+            self.on_change()
+
+    def add_shared(self, folder: Path) -> None:
+        """Add the logins that all nodes with a folder in `folder` have, if it has some."""
+        with suppress(FileNotFoundError):
+            self._by_site = _read(folder / NAME) | self._by_site
             self.on_change()
 
     def tidy(self, mark: Any) -> None:
@@ -76,3 +77,13 @@ class Logins:
 
     def clear(self) -> None:
         self._path.unlink(missing_ok=True)
+
+
+def _read(path: Path) -> dict[str, str]:
+    saved = json.loads(path.read_bytes())
+    # An earlier version took logins that no request can carry.
+    return {
+        site: login
+        for site, login in saved.items()
+        if isinstance(login, str) and not has_control(login)
+    }

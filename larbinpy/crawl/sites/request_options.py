@@ -1,6 +1,7 @@
 """The options of requests: what is sent to each site, and on which way."""
 
 import socket
+from collections.abc import Callable
 from dataclasses import replace
 
 from larbinpy.config import Config, ConfigError
@@ -8,7 +9,7 @@ from larbinpy.config.request_kinds import Proxy, check_certificate
 from larbinpy.crawl.sites.configs import SiteConfigs
 from larbinpy.crawl.sites.logins import Logins
 from larbinpy.fetch.settings import RequestOptions
-from larbinpy.url import Url, split
+from larbinpy.url import LoginRequest, Url, split
 
 #: Sites whose options are remembered; making them anew takes some 20 us.
 _MOST_SITES = 20_000
@@ -21,10 +22,18 @@ class SiteOptions:
     costs a request nothing. Raises ConfigError for settings that cannot work on this machine.
     """
 
-    def __init__(self, config: Config, logins: Logins, sites: SiteConfigs) -> None:
+    def __init__(
+        self,
+        config: Config,
+        logins: Logins,
+        sites: SiteConfigs,
+        with_login: Callable[[str, RequestOptions], RequestOptions] | None = None,
+    ) -> None:
+        """`with_login` adds the login of loginFile to the options for a site key."""
         self._logins = logins
+        self._with_login = with_login
         self._config_at = sites.config_at
-        self._uniform = not config.site_blocks and not (config.proxy and config.no_proxy)
+        self._uniform = not (config.site_blocks or (config.proxy and config.no_proxy) or with_login)
         # The settings of a host are the same on all other ports.
         configs = (config, *sites.each_block())
         excepted = [pattern for each in configs for pattern in each.no_proxy]
@@ -40,8 +49,8 @@ class SiteOptions:
                 self._way_to(each.proxy)
         usual = self._made(config, direct=False)
         self._usual = self._same.setdefault(usual, usual)
-        self._forget()
-        logins.on_change = self._forget
+        self.forget()
+        logins.on_change = self.forget
 
     def __repr__(self) -> str:
         return f"<SiteOptions of {len(self._by_site)} sites, {len(self._same)} different>"
@@ -64,8 +73,10 @@ class SiteOptions:
         """Whether a site of `host`, on any port, is asked without a proxy."""
         return any(_is_direct(self._config_at(host, port), host, port) for port in self._ports)
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
         """Make all options anew, because a login is new."""
+        self._same.clear()
+        self._same[self._usual] = self._usual
         self._by_site.clear()
         self._everywhere = self._usual if self._uniform and not self._logins else None
 
@@ -75,6 +86,7 @@ class SiteOptions:
         made = self._made(config, direct=_is_direct(config, host, port))
         login = self._logins.of(site)
         made = replace(made, login=login) if login else made
+        made = self._with_login(site, made) if self._with_login is not None else made
         return self._same.setdefault(made, made)
 
     def _made(self, config: Config, *, direct: bool) -> RequestOptions:
@@ -102,6 +114,17 @@ class SiteOptions:
         if proxy not in self._proxies:
             self._proxies[proxy] = _look_up(proxy)
         return self._proxies[proxy]
+
+
+def of_login(options: RequestOptions, url: Url, ask: LoginRequest) -> RequestOptions:
+    """The options of a login's request, an object of its own.
+
+    Its cookies are those of the site that it logs in to, even if it goes to another host.
+    """
+    given = {line.partition(":")[0].lower() for line in ask.headers}
+    kept = (line for line in options.headers if line.partition(":")[0].lower() not in given)
+    headers = (*kept, *ask.headers)
+    return replace(options, headers=headers, body=ask.body, jar=url.owner or "")
 
 
 def _is_direct(config: Config, host: str, port: int) -> bool:

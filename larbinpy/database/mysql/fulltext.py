@@ -1,9 +1,12 @@
 """The full-text index on a server: adding pages to it, and removing them."""
 
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+
 from larbinpy.database.fields import FIELDS, Tokens, fingerprint
 from larbinpy.database.filters import one_of
 from larbinpy.database.mysql.server import Server
-from larbinpy.database.mysql.words import words_of
+from larbinpy.database.mysql.words import spelt, words_of
 from larbinpy.database.writing.stored import stored_tokens
 
 #: Rows that are inserted by one statement, if the server takes so long a statement.
@@ -64,3 +67,15 @@ class Index:
         old_pages, old_size = map(int, row[0].split()) if row else (0, 0)
         value = f"{old_pages + pages} {old_size + size}"
         self._server.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+
+
+@contextmanager
+def prepared(pages: Iterable[Mapping[str, str]]) -> Iterator[None]:
+    """Do the work on the tokens of pages that needs no database, and remember it meanwhile."""
+    for tokens in pages:
+        for text in tokens.values():
+            spelt(text)
+    try:
+        yield
+    finally:
+        spelt.cache_clear()

@@ -1,6 +1,6 @@
 """Care of a database on a server: index it again, check it, make it small and fast.
 
-Each takes the lock of the writer: a crawl that fills the database has to end before.
+Each takes the turn of the writers: crawls that fill the database wait until it has ended.
 """
 
 from collections.abc import Iterator
@@ -8,10 +8,11 @@ from contextlib import closing, contextmanager
 
 from larbinpy.database.fields import FIELDS, fingerprint
 from larbinpy.database.mysql.fulltext import Index
+from larbinpy.database.mysql.locks import turn
 from larbinpy.database.mysql.match import match
 from larbinpy.database.mysql.schema import TABLES, WORDS, check, make
 from larbinpy.database.mysql.server import Server
-from larbinpy.database.mysql.writer import Writer, take_lock
+from larbinpy.database.mysql.writer import Writer
 from larbinpy.database.writing.checking import (
     INDEXED,
     Progress,
@@ -122,5 +123,5 @@ def _alone(where: str) -> Iterator[Server]:
     """The database, with no other process writing; it has to exist."""
     with closing(Server(where, _PATIENCE)) as server:
         check(server, write=False)
-        take_lock(server)
-        yield server
+        with turn(server):
+            yield server

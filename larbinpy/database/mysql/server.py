@@ -23,8 +23,9 @@ OPTION_FILE = "~/.my.cnf"
 _SOCKET = "/run/mysqld/mysqld.sock"
 #: Seconds to connect.
 _CONNECT = 5
-#: Seconds after which the server forgets a connection without statements, and the lock it has.
-_IDLE = 600
+#: Seconds after which the server forgets a connection without statements, and the locks it has:
+#: those of a machine that has failed, above all.
+_IDLE = 60
 #: The server's own time limit was over (MariaDB, MySQL, the full-text index).
 _TOO_LATE = (1969, 3024, 188, ER.QUERY_INTERRUPTED)
 _DISK_FULL = (ER.DISK_FULL, ER.RECORD_FILE_FULL, 1030)

@@ -12,6 +12,7 @@ indexed, keeps phrases within their column. All is in lower case: InnoDB folds t
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from hashlib import blake2b
 
 from larbinpy.database.fields import FIELDS, Tokens
@@ -31,6 +32,8 @@ _LETTERS = (
 _FOREIGN = re.compile(f"[^{_LETTERS} ]")
 #: Characters of a word, of which longer ones keep the beginning and get a hash.
 _LEAST, _MOST, _KEPT = 3, 80, 60
+#: Columns of pages that are remembered: those of a batch.
+_REMEMBERED = 4000
 
 
 def encoded(tokens: str) -> list[str]:
@@ -54,14 +57,22 @@ def _fitted(word: str) -> str:
     return f"{word[:_KEPT]}__{blake2b(word.encode(), digest_size=8).hexdigest()}"
 
 
+@lru_cache(_REMEMBERED)
+def spelt(tokens: str) -> str:
+    """The words as a text."""
+    return " ".join(encoded(tokens))
+
+
 def words_of(tokens: Tokens, most: int) -> tuple[str, int]:
     """The words of a page, of `most` bytes, and the number of its tokens."""
-    columns = {name: encoded(text) for name, text in zip(FIELDS, tokens, strict=True)}
-    marked = [[mark + word for word in columns[name]] for name, mark in MARKS.items()]
-    size = sum(map(len, columns.values()))
+    columns = {name: spelt(text) for name, text in zip(FIELDS, tokens, strict=True)}
+    marked = [
+        " ".join(mark + word for word in columns[name].split()) for name, mark in MARKS.items()
+    ]
+    size = sum(text.count(" ") + 1 for text in columns.values() if text)
     first, last = _ORDER[:4], _ORDER[4:]
     parts = [*(columns[name] for name in first), *marked, *(columns[name] for name in last)]
-    text = f" {_END.join(map(' '.join, parts))} "
+    text = f" {_END.join(parts)} "
     if len(text.encode()) > most:
         # Half a character or word at the end matches nothing.
         text = text.encode()[:most].decode("utf-8", "ignore").rpartition(" ")[0] + " "

@@ -4,37 +4,40 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
-from larbinpy.database.base import DatabaseError, Position, Unavailable
-from larbinpy.database.mysql.fulltext import Index
+from larbinpy.database.base import DatabaseError, Position
+from larbinpy.database.mysql.fulltext import Index, prepared
+from larbinpy.database.mysql.locks import hold_spool, holds_seat, leave_seat, take_seat, turn
 from larbinpy.database.mysql.schema import check
 from larbinpy.database.mysql.server import Server
 from larbinpy.database.prepared import Gone, Prepared
+from larbinpy.database.writing.anchors import unfinished_seats
 from larbinpy.database.writing.filling import Filling
 
 #: Seconds after which a server that does not answer is given up.
 _PATIENCE = 300.0
-#: Seconds to wait for the lock: the server may not have noticed yet that its holder is gone.
-_LOCK = 3
 
 
 class Writer:
     """The `database.base.Writer` of a server.
 
-    Its lock is one of the server, held by the connection: a writer that was killed in mid-commit
-    keeps it until the server has decided about that commit.
+    Many may be open, each for another spool; their transactions take turns, so that each one sees
+    all that was written before. A page that two of them have is one row, as if one had written it
+    twice.
     """
 
     def __init__(self, where: str) -> None:
         self._where = where
         self._server: Server | None = None
+        self._seat = 0
         self._filling: Filling
+        self._spools: set[str] = set()
         self._open()
 
     def __repr__(self) -> str:
         return f"<Writer {self._server}>"
 
     def position(self, spool: str) -> Position | None:
-        self._open()
+        self._hold(spool)
         return self._filling.position(spool)
 
     def write(
@@ -46,17 +49,39 @@ class Writer:
         durable: bool = False,
     ) -> None:
         # Each commit is durable, as long as the server has its default for that.
-        with self._transaction() as server:
+        if spool is not None:
+            self._hold(spool)
+        tokens = [page.tokens for page in pages if isinstance(page, Prepared)]
+        with prepared(tokens), self._transaction() as server:
             self._filling.write([_fitted(page, server.packet) for page in pages], spool, position)
 
     def tend(self) -> bool:
-        with self._transaction():
-            return self._filling.tend()
+        with self._transaction() as server:
+            return self._filling.tend() or self._takes_over(server)
+
+    def _takes_over(self, server: Server) -> bool:
+        """Take the seat of a process that was killed, with the work that it has left, if there is
+        one."""
+        for seat in unfinished_seats(server):
+            if seat != self._seat and holds_seat(server, seat):
+                leave_seat(server, self._seat)
+                self._seat = seat
+                self._filling = Filling(server, Index(server), seat)
+                return True
+        return False
 
     def close(self) -> None:
         server, self._server = self._server, None
+        self._spools.clear()
         if server is not None:
             server.close()
+
+    def _hold(self, spool: str) -> None:
+        server = self._open()
+        name, _, _ = spool.partition("-")
+        if name not in self._spools:
+            hold_spool(server, name)
+            self._spools.add(name)
 
     def _open(self) -> Server:
         if self._server is not None and not self._server.is_alive():
@@ -65,9 +90,10 @@ class Writer:
         if self._server is None:
             server = Server(self._where, _PATIENCE)
             try:
-                take_lock(server)
-                check(server, write=True)
-                self._filling = Filling(server, Index(server))
+                with turn(server):
+                    check(server, write=True)
+                    self._seat = take_seat(server)
+                    self._filling = Filling(server, Index(server), self._seat)
             except BaseException:
                 server.close()
                 raise
@@ -79,24 +105,23 @@ class Writer:
         """All or nothing; after an error the server is connected anew at the next call."""
         server = self._open()
         try:
-            server.execute("START TRANSACTION")
-            yield server
-            server.execute("COMMIT")
+            with turn(server), _committed(server):
+                yield server
         except BaseException:
-            with suppress(DatabaseError):
-                server.execute("ROLLBACK")
             self.close()
             raise
 
 
-def take_lock(server: Server) -> None:
-    """Hold the lock of the one that writes. Raises `Unavailable` if another has it."""
-    name = f"larbinpy.{server.address.name}"[:64]
-    (has,) = server.execute("SELECT GET_LOCK(?, ?)", (name, _LOCK)).fetchone()
-    if has != 1:
-        (holder,) = server.execute("SELECT IS_USED_LOCK(?)", (name,)).fetchone()
-        hint = f"connection {holder} of the server writes to it; wait until that has ended"
-        raise Unavailable(f"{server.address}: in use: {hint}")
+@contextmanager
+def _committed(server: Server) -> Iterator[None]:
+    server.execute("START TRANSACTION")
+    try:
+        yield
+        server.execute("COMMIT")
+    except BaseException:
+        with suppress(DatabaseError):
+            server.execute("ROLLBACK")
+        raise
 
 
 def _fitted(page: Prepared | Gone, packet: int) -> Prepared | Gone:

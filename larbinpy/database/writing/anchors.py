@@ -3,6 +3,9 @@
 Targets are hashes, so that each new text would change another block of the table. Texts stay in
 memory (and in the table `fresh`, in the order of their arrival) until the next turn of their slice
 of the targets: then they are sorted, and many of them share a block.
+
+Several processes may write one database in turns. Each has a seat, a number from 0: the rows of
+`fresh` and the row `late` of `meta` are those of a seat, and so is what a process has in memory.
 """
 
 from collections.abc import Iterable, Iterator
@@ -25,6 +28,8 @@ A_PAGE, AT_LEAST = 8, 100_000
 _RANGES = 1 << 12
 #: Targets whose texts are looked up by one statement.
 _ASKED = 500
+#: The rows of a seat in `fresh`, as a power of two.
+_SEAT = 40
 #: Targets with new texts that are remembered until `take`. Beyond, all pages are looked at.
 _MOST_LATE = 100_000
 
@@ -35,51 +40,60 @@ class Anchors:
     After a transaction that failed, make a new one: this one counts on what was rolled back.
     """
 
-    def __init__(self, base: Tables, a_page: int = A_PAGE, least: int = AT_LEAST) -> None:
+    def __init__(
+        self, base: Tables, seat: int = 0, *, a_page: int = A_PAGE, least: int = AT_LEAST
+    ) -> None:
         self._base = base
         self._a_page, self._least = a_page, least
         self._slices: list[dict[int, list[str]]] = [{} for _ in range(_SLICES)]
         self._count = 0
         self._turn = 0
-        row = base.execute("SELECT value FROM meta WHERE key = 'anchors'").fetchone()
-        self._total = int(row[0]) if row else 0
+        # Rows of the table, as of the last turn of a slice.
+        self._total = 0
         #: The table may grow to this size before texts are removed.
         self._room = 0
         self._range = self._removed = 0
         #: Highest rows of `fresh` after the latest turns.
         self._rows: list[int] = []
-        self._last = 0
+        self._first = self._last = seat << _SEAT
+        #: Texts that are not in `fresh` yet.
+        self._new_rows: list[tuple[int, int, str]] = []
         self._late: dict[int, None] = {}
         #: All pages up to this row have been looked at; None: no need to.
         self._swept: int | None = None
         #: The database says that pages may lack texts.
         self._noted = False
-        for row, target, text in base.execute("SELECT id, target, text FROM fresh ORDER BY id"):
+        rows = base.execute(
+            "SELECT id, target, text FROM fresh WHERE id BETWEEN ? AND ? ORDER BY id",
+            (self._first, self._first + (1 << _SEAT) - 1),
+        )
+        for row, target, text in rows:
             self._remember(target, text)
             self._last = row
-        if base.execute("SELECT 1 FROM meta WHERE key = 'late'").fetchone():
+        self._late_key = f"late:{seat}" if seat else "late"
+        if base.execute("SELECT 1 FROM meta WHERE key = ?", (self._late_key,)).fetchone():
             self._swept = 0
             self._noted = True
 
-    def known(self, target: int) -> list[str]:
-        """The texts of links to a page, at most `MOST`."""
-        rows = self._base.execute(
-            "SELECT text FROM anchor WHERE target = ? LIMIT ?", (target, MOST)
-        )
-        texts = dict.fromkeys(text for (text,) in rows)
+    def known(self, target: int, *, is_stored: bool = True) -> list[str]:
+        """The texts of links to a page, at most `MOST`; not `is_stored`: the table has none."""
+        texts: dict[str, None] = {}
+        if is_stored:
+            rows = self._base.execute(
+                "SELECT text FROM anchor WHERE target = ? LIMIT ?", (target, MOST)
+            )
+            texts.update(dict.fromkeys(text for (text,) in rows))
         texts.update(dict.fromkeys(self._slices[target >> _SHIFT].get(target, ())))
         return list(texts)[:MOST]
 
     def add(self, anchors: Iterable[Anchor]) -> None:
         """Take in the texts of the links of a page."""
-        new = []
         for target, text in anchors:
             if len(text) > LONGEST:
                 text = text[:LONGEST]
             if self._remember(target, text):
                 self._last += 1
-                new.append((self._last, target, text))
-        self._base.executemany("INSERT INTO fresh VALUES (?, ?, ?)", new)
+                self._new_rows.append((self._last, target, text))
 
     def _remember(self, target: int, text: str) -> bool:
         targets = self._slices[target >> _SHIFT]
@@ -94,7 +108,10 @@ class Anchors:
         return True
 
     def merge(self) -> None:
-        """Move the texts of one slice into the table, or of more if there are many."""
+        """Write what was added, and move the texts of one slice into the table, or of more if
+        there are many."""
+        self._base.executemany("INSERT INTO fresh VALUES (?, ?, ?)", self._new_rows)
+        self._new_rows.clear()
         while True:
             self._merge_slice()
             if self._count < _CROWDED:
@@ -111,9 +128,15 @@ class Anchors:
         self._rows.append(self._last)
         if len(self._rows) == _SLICES:
             # Each slice had its turn since.
-            self._base.execute("DELETE FROM fresh WHERE id <= ?", (self._rows.pop(0),))
+            self._forget(self._rows.pop(0))
+
+    def _forget(self, last: int) -> None:
+        """Remove the rows of this seat in `fresh`, up to `last`."""
+        self._base.execute("DELETE FROM fresh WHERE id BETWEEN ? AND ?", (self._first, last))
 
     def _insert(self, texts: dict[int, list[str]]) -> None:
+        row = self._base.execute("SELECT value FROM meta WHERE key = 'anchors'").fetchone()
+        self._total = int(row[0]) if row else 0
         added = 0
         targets = sorted(texts)
         for start in range(0, len(targets), _ASKED):
@@ -167,7 +190,7 @@ class Anchors:
     def note(self, targets: Iterable[int]) -> None:
         """Have the pages of these targets looked at."""
         if not self._noted:
-            self._base.execute("INSERT OR REPLACE INTO meta VALUES ('late', 1)")
+            self._base.execute("INSERT OR REPLACE INTO meta VALUES (?, 1)", (self._late_key,))
             self._noted = True
         self._late.update(dict.fromkeys(targets))
         if len(self._late) > _MOST_LATE:
@@ -180,7 +203,7 @@ class Anchors:
             self._merge_slice()
             return True
         if self._rows:
-            self._base.execute("DELETE FROM fresh")
+            self._forget(self._last)
             self._rows.clear()
         return False
 
@@ -196,10 +219,18 @@ class Anchors:
             self._swept = rows[-1][0] if rows else None
             yield from (key for _, key in rows)
         else:
-            self._base.execute("DELETE FROM meta WHERE key = 'late'")
+            self._base.execute("DELETE FROM meta WHERE key = ?", (self._late_key,))
             self._noted = False
 
     @property
     def is_done(self) -> bool:
         """Whether no page lacks texts."""
         return not self._noted and not self._count
+
+
+def unfinished_seats(base: Tables) -> list[int]:
+    """The seats of processes that write, or that have left work to another one."""
+    seats = {int(seat) for (seat,) in base.execute(f"SELECT DISTINCT id >> {_SEAT} FROM fresh")}
+    rows = base.execute("SELECT key FROM meta WHERE key = 'late' OR key LIKE 'late:%'")
+    seats.update(int(key.partition(":")[2] or 0) for (key,) in rows)
+    return sorted(seats)

@@ -1,5 +1,6 @@
 """Pages on their way into the tables, in one transaction: rows, history, copies, index."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from larbinpy.config.registered_domain import registered_domain
@@ -7,6 +8,7 @@ from larbinpy.database.fields import FIELDS, fingerprint, joined
 from larbinpy.database.prepared import Gone, Prepared, target_of
 from larbinpy.database.tokens import anchor_tokens
 from larbinpy.database.writing.anchors import MOST, Anchors
+from larbinpy.database.writing.presence import Presence
 from larbinpy.database.writing.samples import Samples
 from larbinpy.database.writing.stored import stored_tokens
 from larbinpy.database.writing.tables import Index, Tables
@@ -65,24 +67,31 @@ class Batch:
         samples: Samples,
         anchors: Anchors,
         now: str,
+        pages: Sequence[Prepared | Gone] = (),
     ) -> None:
+        """`pages` are those that it will take."""
         self._now = now
         self._base = base
         self._index = index
         self._hosts = hosts
         self._samples = samples
         self._anchors = anchors
+        self._presence = Presence(base, pages)
+        self._changes: list[tuple[str, int, str]] = []
 
     def put(self, page: Prepared) -> None:
         """Insert a page, or replace the one of its URL unless that was fetched later."""
         key = target_of(page.url)
-        old = self._row("key = ?", key)
+        old = self._row("key = ?", key) if key in self._presence.keys else None
         if old is not None and self._is_later(old, page.fetched):
             return
         title, canonical, lang = (_text(page, name) for name in ("title", "canonical", "lang"))
         text_hash = page.text_hash or None
-        same_as = self._original(old.id if old else 0, page.url, title, canonical, text_hash)
-        anchors = self._texts_of(old.id if old else None, key, title)
+        same_as = None
+        if self._presence.has_original(page):
+            same_as = self._original(old.id if old else 0, page.url, title, canonical, text_hash)
+        is_target = key in self._presence.targets
+        anchors = self._texts_of(old.id if old else None, key, title, is_stored=is_target)
         tokens = joined(page.tokens, anchor_tokens(anchors, lang))
         indexed = None if same_as is not None else fingerprint(tokens)
         values = [page.columns.get(name) for name in _COLUMNS]
@@ -105,6 +114,7 @@ class Batch:
                 self._note(page.fetched, number, "back")
             elif differs:
                 self._note(page.fetched, number, "changed")
+        self._presence.wrote(page, key)
         more = self._samples.packed(page.more, host, key)
         self._base.execute(_CONTENT, (number, "\n".join(anchors) or None, *page.text, *more))
         self._put_body(number, page, is_new=old is None)
@@ -113,7 +123,8 @@ class Batch:
         if old is None or old.gone is not None or old.title != title or old.text_hash != text_hash:
             if old is not None:
                 self._release(number)
-            self._adopt(number if same_as is None else same_as, page.url, title)
+            if page.url in self._presence.canonicals:
+                self._adopt(number if same_as is None else same_as, page.url, title)
         if same_as is not None:
             # Its links' texts belong to the page that is found.
             self._anchors.note((key,))
@@ -121,7 +132,8 @@ class Batch:
 
     def gone(self, gone: Gone) -> None:
         """Take a page from the index; its row stays. A URL without a row gets none."""
-        old = self._row("key = ?", target_of(gone.url))
+        key = target_of(gone.url)
+        old = self._row("key = ?", key) if key in self._presence.keys else None
         if old is None or self._is_later(old, gone.fetched):
             return
         number = old.id
@@ -177,7 +189,8 @@ class Batch:
         return True
 
     def apply(self) -> None:
-        """Write the index."""
+        """Write the index, and the changes of pages."""
+        self._write_changes()
         self._index.apply()
 
     def _row(self, where: str, *values: object) -> _Row | None:
@@ -199,7 +212,11 @@ class Batch:
         return number
 
     def _note(self, at: str, page: int, kind: str) -> None:
-        self._base.execute("INSERT INTO change VALUES (?, ?, ?)", (at, page, kind))
+        self._changes.append((at, page, kind))
+
+    def _write_changes(self) -> None:
+        self._base.executemany("INSERT INTO change VALUES (?, ?, ?)", self._changes)
+        self._changes.clear()
 
     def _put_body(self, number: int, page: Prepared, *, is_new: bool) -> None:
         if page.body is not None:
@@ -210,17 +227,21 @@ class Batch:
         elif not is_new:
             self._base.execute("DELETE FROM body WHERE page = ?", (number,))
 
-    def _texts_of(self, page: int | None, key: int, title: object) -> list[str]:
-        """The texts of links to a page: those it has, then the others; not its title."""
+    def _texts_of(
+        self, page: int | None, key: int, title: object, *, is_stored: bool = True
+    ) -> list[str]:
+        """The texts of links to a page: those it has, then the others; not its title.
+
+        `is_stored`: see `Anchors.known`.
+        """
         stored = ""
         if page is not None:
             row = self._base.execute("SELECT anchors FROM content WHERE page = ?", (page,))
             stored = (row.fetchone() or ("",))[0] or ""
         own = str(title or "").casefold()
         texts = dict.fromkeys(stored.split("\n") if stored else ())
-        texts.update(
-            dict.fromkeys(text for text in self._anchors.known(key) if text.casefold() != own)
-        )
+        known = self._anchors.known(key, is_stored=is_stored)
+        texts.update(dict.fromkeys(text for text in known if text.casefold() != own))
         return list(texts)[:MOST]
 
     def _original(
@@ -282,6 +303,7 @@ class Batch:
         """Take a page from the index; returns its number, another one if its tokens are lost."""
         if self._index.drop(page, indexed):
             return page
+        self._write_changes()
         number = self._base.execute("SELECT max(id) + 1 FROM page").fetchone()[0]
         for command in (
             "UPDATE page SET id = ? WHERE id = ?",

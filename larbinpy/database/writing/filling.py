@@ -20,12 +20,13 @@ _LOOKS, _TENDED = 250, 12
 class Filling:
     """The work of a `Writer` within its transactions; after one that failed, make a new one."""
 
-    def __init__(self, base: Tables, index: Index) -> None:
+    def __init__(self, base: Tables, index: Index, seat: int = 0) -> None:
+        """`seat`: see `Anchors`; two processes must not have the same."""
         self._base = base
         self._index = index
         self._hosts: dict[str, int] = {}
         self._samples = Samples(base)
-        self._anchors = Anchors(base)
+        self._anchors = Anchors(base, seat)
 
     def position(self, spool: str) -> Position | None:
         """As `Writer.position`."""
@@ -40,7 +41,8 @@ class Filling:
     def write(
         self, pages: Sequence[Prepared | Gone], spool: str | None, position: Position | None
     ) -> None:
-        batch = self._batch()
+        self._samples.renew()
+        batch = self._batch(pages)
         for page in pages:
             if isinstance(page, Gone):
                 batch.gone(page)
@@ -55,9 +57,11 @@ class Filling:
         if len(self._hosts) > _HOSTS:
             self._hosts.clear()
 
-    def _batch(self) -> Batch:
+    def _batch(self, pages: Sequence[Prepared | Gone] = ()) -> Batch:
         now = timestamp(wall())
-        return Batch(self._base, self._index, self._hosts, self._samples, self._anchors, now)
+        return Batch(
+            *(self._base, self._index, self._hosts, self._samples, self._anchors), now, pages
+        )
 
     def tend(self) -> bool:
         """Merge texts of links, or index some pages again that links found later have texts for.

@@ -17,6 +17,8 @@ from larbinpy.database.writing.tables import Tables
 _LEAST = 1000
 #: Samples that are kept in memory.
 _KEPT = 2000
+#: The key of `meta` that counts the times when samples were removed.
+_REMOVALS = "samples"
 
 
 class Samples:
@@ -28,6 +30,14 @@ class Samples:
     def __init__(self, base: Tables) -> None:
         self._base = base
         self._known: dict[int, bytes] = {}
+        self._removals = 0
+
+    def renew(self) -> None:
+        """Forget what is in memory if another process has removed samples."""
+        removals = _removals(self._base)
+        if removals != self._removals:
+            self._known.clear()
+            self._removals = removals
 
     def packed(self, more: bytes, host: int, key: int) -> Packed:
         """Compress `more` of the page `key`, which is on `host`."""
@@ -91,7 +101,15 @@ def forget_deleted_samples(base: Tables) -> int:
             "UPDATE host SET sample = NULL, sample_size = NULL, sample_of = NULL WHERE id = ?",
             (host,),
         )
+    if hosts:
+        removals = _removals(base) + 1
+        base.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_REMOVALS, removals))
     return len(hosts)
+
+
+def _removals(base: Tables) -> int:
+    row = base.execute("SELECT value FROM meta WHERE key = ?", (_REMOVALS,)).fetchone()
+    return int(row[0]) if row else 0
 
 
 def _without(more: tuple[bytes | None, int | None], sample: Sequence[Any]) -> Packed:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from larbinpy.fleet.identity import are_namesakes
 from larbinpy.fleet.memory.engine import Command, Data, Engine, StoredShard
 from larbinpy.fleet.vault import (
     NOBODY,
@@ -162,11 +163,11 @@ class MemoryVault(Vault):
     def up(self) -> float:
         return self._engine.now - self._engine.begun_at
 
-    def open(self, settings: Mapping[str, str], then: Then[Crawl]) -> None:
+    def open(self, settings: Mapping[str, str], then: Then[Crawl], id: str = "crawl") -> None:
         def command(data: Data, now: float) -> Crawl:
             created = data.crawl is None
             if data.crawl is None:
-                data.crawl = Crawl("crawl", dict(settings), CrawlState.NEW, created=False)
+                data.crawl = Crawl(id, dict(settings), CrawlState.NEW, created=False)
             return data.crawl._replace(state=data.state, created=created)
 
         self._send([(0, command)], then)
@@ -183,6 +184,8 @@ class MemoryVault(Vault):
         def command(data: Data, now: float) -> Present | Verdict:
             if data.crawl is None:
                 return Verdict.GONE
+            if any(are_namesakes(session, other) for other in data.beats):
+                return Verdict.TAKEN
             data.beats.setdefault(session, 0)
             return Present(dict(data.beats), data.state)
 
@@ -190,7 +193,7 @@ class MemoryVault(Vault):
         self._session = session
         self._send([(0, command)], then)
 
-    def beat(self, session: str, told: bytes | None, then: Then[Present | Verdict]) -> None:
+    def beat(self, session: str, then: Then[Present | Verdict]) -> None:
         def command(data: Data, now: float) -> Present | Verdict:
             if session not in data.beats:
                 return Verdict.GONE
@@ -241,17 +244,29 @@ class MemoryVault(Vault):
             numbers = sorted(block for block in entry.blocks if block >= int(cursor or 0))
             some = [(k, entry.blocks[k], entry.owed.get(k, b"")) for k in numbers[:_BLOCKS]]
             rest = str(numbers[_BLOCKS]) if len(numbers) > _BLOCKS else None
-            return Part(b"" if cursor else entry.fingerprints, some, entry.waits, rest)
+            if cursor:
+                return Part(b"", some, {}, {}, rest)
+            return Part(entry.fingerprints, some, entry.counts.copy(), entry.waits_at(now), rest)
+
+        self._send([(self._engine.of_shard(shard), command)], then)
+
+    def read_blocks(
+        self, shard: int, blocks: Sequence[int], then: Then[Sequence[tuple[int, bytes, bytes]]]
+    ) -> None:
+        def command(data: Data, now: float) -> Sequence[tuple[int, bytes, bytes]]:
+            entry = data.shard(shard)
+            there = [block for block in blocks if block in entry.blocks]
+            return [(block, entry.blocks[block], entry.owed.get(block, b"")) for block in there]
 
         self._send([(self._engine.of_shard(shard), command)], then)
 
     def commit(
         self, shard: int, session: str, n: int, commit: Commit, then: Then[Verdict | Behind]
     ) -> None:
-        self._fenced(shard, session, n, then, lambda entry: entry.apply(commit))
+        self._fenced(shard, session, n, then, lambda entry, now: entry.apply(commit, now))
 
     def leave(self, shard: int, session: str, n: int, then: Then[Verdict | Behind]) -> None:
-        def leave(entry: StoredShard) -> None:
+        def leave(entry: StoredShard, now: float) -> None:
             entry.own = NOBODY
 
         self._fenced(shard, session, n, then, leave)
@@ -262,7 +277,7 @@ class MemoryVault(Vault):
         session: str,
         n: int,
         then: Then[Verdict | Behind],
-        change: Callable[[StoredShard], None],
+        change: Callable[[StoredShard, float], None],
     ) -> None:
         def command(data: Data, now: float) -> Verdict | Behind:
             entry = data.shard(shard)
@@ -270,7 +285,7 @@ class MemoryVault(Vault):
                 return Verdict.FENCED
             if entry.n != n:
                 return Behind(entry.n)
-            change(entry)
+            change(entry, now)
             return Verdict.DONE
 
         self._send([(self._engine.of_shard(shard), command)], then)
@@ -300,7 +315,7 @@ class MemoryVault(Vault):
         self._send_each(list(positions), command, collected)
 
     def flush(self, then: Then[Verdict]) -> None:
-        # What the connection has sent is safe when a write after it is.
+        # A command of the connection is safe when a write after it is.
         def command(master: int) -> Command:
             return lambda data, now: self._engine.flush(master, data)
 

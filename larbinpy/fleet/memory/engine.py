@@ -3,14 +3,14 @@
 It can forget its last writes, as Redis does when it is restarted or fails over.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 from zlib import crc32
 
-from larbinpy.fleet.vault import NOBODY, Commit, Crawl, CrawlState, Standing
+from larbinpy.fleet.vault import NOBODY, Commit, Crawl, CrawlState, SiteWait, Standing
 
 
 @dataclass(slots=True)
@@ -18,13 +18,15 @@ class StoredShard:
     own: str = NOBODY
     n: int = 0
     owing: int = 0
-    waits: str = ""
     fingerprints: bytes = b""
     blocks: dict[int, bytes] = field(default_factory=dict)
     owed: dict[int, bytes] = field(default_factory=dict)
     inbox: list[bytes] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    #: By site: the waits, and when they were these.
+    waits: dict[str, tuple[SiteWait, float]] = field(default_factory=dict)
 
-    def apply(self, commit: Commit) -> None:
+    def apply(self, commit: Commit, now: float) -> None:
         self.n += 1
         self.fingerprints += commit.fingerprints
         self.blocks.update(commit.blocks)
@@ -34,8 +36,14 @@ class StoredShard:
             self.owed.pop(block, None)
         self.owing = commit.owing
         del self.inbox[: commit.received]
-        if commit.waits is not None:
-            self.waits = commit.waits
+        self.counts.update(commit.counts)
+        self.waits.update((site, (wait, now)) for site, wait in commit.waits.items())
+
+    def waits_at(self, now: float) -> dict[str, SiteWait]:
+        return {
+            site: wait._replace(seconds=wait.seconds - (now - at))
+            for site, (wait, at) in self.waits.items()
+        }
 
 
 @dataclass(slots=True)
@@ -131,6 +139,12 @@ class Engine:
         """All shards as they are."""
         data = [self._masters[self.of_shard(k)].data.shard(k) for k in range(self.shards)]
         return [Standing(s.own, s.n, s.owing, len(s.inbox)) for s in data]
+
+    @property
+    def counts(self) -> Counter[str]:
+        """The counts of all sites."""
+        data = [self._masters[self.of_shard(k)].data.shard(k) for k in range(self.shards)]
+        return sum((shard.counts for shard in data), Counter())
 
     def of_shard(self, shard: int) -> int:
         return shard % len(self._masters)

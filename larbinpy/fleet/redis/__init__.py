@@ -1,10 +1,18 @@
 """The vault on a real Redis, alone or as a Cluster, in the crawler's own poll loop.
 
-wire      the address of a crawl; commands and INFO as text
-link      a connection to one server
-slots     which master has which slot (no socket)
-servers   one Redis or the masters of a Cluster: routing, redirects, faults
-scripts   the Lua that Redis executes as one step each
-settling  waits for replicas
-vault     the verbs
+From the bottom up:
+
+wire          the address of a crawl; commands and INFO as text
+connection    one connection to a server, until it ends: requests out, replies in their order
+link          a server: connects, logs in, and connects again
+slots, runs, requirements
+              values without a socket: which master has which slot, which server was started anew,
+              which one can hold a crawl
+topology      the masters: one Redis, or those of a Cluster, through failovers
+client        sends a request to the right master, follows redirects, tries again
+keys, scripts the keys of a crawl, and the Lua that Redis executes as one step
+settling      waits until replicas have what was written
+vault         the verbs of a node; `board` and `names` have those of operators and of the resolver
+overview, forgetting, asking, places
+              a crawl from outside: looked at, removed, waited for; and where Redis is
 """

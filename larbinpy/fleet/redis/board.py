@@ -28,13 +28,11 @@ from larbinpy.fleet.redis.board_scripts import (
     READ,
     SEEDED,
 )
+from larbinpy.fleet.redis.client import Client
 from larbinpy.fleet.redis.forgetting import Forgetting
-from larbinpy.fleet.redis.servers import Servers
 from larbinpy.fleet.redis.vault import FORMAT, RedisVault
-from larbinpy.fleet.redis.wire import Address, pack
+from larbinpy.fleet.redis.wire import pack
 from larbinpy.fleet.vault import Away, Crawl, CrawlState, Part, Present, Standing, Then, Verdict
-from larbinpy.loop.clock import Clock
-from larbinpy.loop.poller import Poller
 
 #: Entries of the area in one command.
 _ENTRIES = 1000
@@ -48,10 +46,8 @@ class RedisBoard(RedisVault):
     others come in before the letters and shards that this node takes.
     """
 
-    def __init__(
-        self, poller: Poller, clock: Clock, address: Address, area: AreaLog | None = None
-    ) -> None:
-        super().__init__(poller, clock, address)
+    def __init__(self, client: Client, area: AreaLog | None = None) -> None:
+        super().__init__(client)
         self.area = area
         #: Called with the id and the text of each order.
         self.on_order: Callable[[str, str], None] = lambda order, text: None
@@ -64,7 +60,7 @@ class RedisBoard(RedisVault):
         self._additions: tuple[bytes, bytes] = (b"", b"")
 
     def __repr__(self) -> str:
-        return f"<RedisBoard {self._address}>"
+        return f"<RedisBoard {self.client.address}>"
 
     # -- the crawl
 
@@ -77,11 +73,12 @@ class RedisBoard(RedisVault):
         def found(reply: Any) -> Found:
             fields = _table(reply[0])
             if not fields.get("id"):
-                raise UserError(f"{self._address}: {_NO_CRAWL}")
+                raise UserError(f"{self.client.address}: {_NO_CRAWL}")
             if fields["format"] != FORMAT and not (cleared and fields["format"] == CLEARED):
-                raise UserError(f"{self._address}: {_of_format(fields['format'])}")
+                raise UserError(f"{self.client.address}: {_of_format(fields['format'])}")
             settings = json.loads(fields["settings"])
             self._id, self._shards = fields["id"], int(settings["shards"])
+            self._runs = set(fields.get("runs", "").split())
             crawl = Crawl(self._id, settings, CrawlState(fields["state"]), created=False)
             changed = {
                 name.removeprefix("set:"): text
@@ -91,16 +88,12 @@ class RedisBoard(RedisVault):
             return Found(crawl, changed, float(fields.get("started", 0)), float(reply[1]))
 
         data = FIND.call(self._keys.crawl, int(begin))
-        self._servers.when_open(partial(self._send, data, then, found))
+        self.client.when_open(partial(self._send, data, then, found))
 
     @property
     def name(self) -> str:
         """The name of the crawl."""
-        return self._address.name
-
-    @property
-    def servers(self) -> Servers:
-        return self._servers
+        return self.client.address.name
 
     # -- reports
 
@@ -125,14 +118,14 @@ class RedisBoard(RedisVault):
 
     # -- orders
 
-    def beat(self, session: str, told: bytes | None, then: Then[Present | Verdict]) -> None:
+    def beat(self, session: str, then: Then[Present | Verdict]) -> None:
         def beaten(answer: Present | Verdict | Away) -> None:
             if isinstance(answer, Present):
                 for order, text in answer.orders:
                     self.on_order(order, text)
             then(answer)
 
-        super().beat(session, told, beaten)
+        super().beat(session, beaten)
         self._after_area(_ignore)(None)
 
     def order(self, text: str, then: Then[str]) -> None:
@@ -292,7 +285,7 @@ class RedisBoard(RedisVault):
 
     def remove(self, then: Then[None]) -> None:
         """Remove all keys of a cleared crawl."""
-        Forgetting(self._servers, self._keys, self.name, then)
+        Forgetting(self.client, self._keys, self.name, then)
 
 
 def _table(flat: Sequence[bytes]) -> dict[str, str]:

@@ -4,9 +4,10 @@ import re
 from functools import partial
 from typing import Any
 
+from larbinpy.fleet.redis.client import Client
+from larbinpy.fleet.redis.connection import Request
 from larbinpy.fleet.redis.keys import Keys
-from larbinpy.fleet.redis.link import AWAY, Link, Request
-from larbinpy.fleet.redis.servers import Servers
+from larbinpy.fleet.redis.link import AWAY, Link
 from larbinpy.fleet.redis.slots import slot_of
 from larbinpy.fleet.redis.wire import pack
 from larbinpy.fleet.vault import Away, Then
@@ -21,18 +22,19 @@ class Forgetting:
     The key that says so is the last one: until then no crawl of this name can be made.
     """
 
-    def __init__(self, servers: Servers, keys: Keys, name: str, then: Then[None]) -> None:
+    def __init__(self, client: Client, keys: Keys, name: str, then: Then[None]) -> None:
         own = re.escape(name.encode())
         # A crawl whose name is this one, a dot and a number has other keys than a shard.
         self._is_own = re.compile(
-            rb"lb:(?:\{%b\}:.*|\{%b\.\d+\}:[hsbiw]|%b:.*)" % (own, own, own), re.DOTALL
+            rb"lb:(?:\{%b\}:.*|\{%b\.\d+\}:[hsbicw]|%b:.*)" % (own, own, own), re.DOTALL
         ).fullmatch
-        self._servers = servers
+        self._client = client
         self._keys = keys
         self._then = then
-        self._open = len(servers.masters)
+        masters = client.topology.masters
+        self._open = len(masters)
         self._away = False
-        for link in servers.masters:
+        for link in masters:
             self._scan(link, b"0")
 
     def _scan(self, link: Link, cursor: bytes) -> None:
@@ -50,7 +52,7 @@ class Forgetting:
                 continue
             self._open += 1
             # One by one: the keys of a Cluster's master are in different slots.
-            self._servers.send(slot_of(key), pack("UNLINK", key), self._removed)
+            self._client.send(slot_of(key), pack("UNLINK", key), self._removed)
         if cursor == b"0":
             self._end()
         else:
@@ -68,6 +70,6 @@ class Forgetting:
             self._then(Away())
             return
         data = pack("DEL", self._keys.crawl)
-        self._servers.send(
+        self._client.send(
             self._keys.slot, data, lambda reply: self._then(reply if reply is AWAY else None)
         )

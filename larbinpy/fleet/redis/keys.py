@@ -2,12 +2,12 @@
 
 lb:{N}:crawl     hash: format, id, settings, state, and the runs of Redis that it was made in
 lb:{N}:beats     hash: session -> counter
-lb:{N}:told      hash: session -> status
 lb:{N}:orders    stream of orders to all nodes
-lb:{N.K}:h       hash of shard K: own, n, owed, waits
+lb:{N.K}:h       hash of shard K: own, n, owed
 lb:{N.K}:s       list: packed fingerprints
 lb:{N.K}:b       hash: b7 -> packed lines of block 7, o7 -> its owed bits
 lb:{N.K}:i       list: the inbox
+lb:{N.K}:c       hash: c and name -> what was counted of a site; w and site -> its waits
 lb:{N.K}:w       written for a second, to see what has reached a replica
 lb:N:a:ADDRESS   a turn
 lb:N:n:BUCKET    hash: a part of the names, packed as in `names`
@@ -20,13 +20,13 @@ from larbinpy.fleet.redis.slots import slot_of
 class ShardKeys:
     """The keys of one shard, which are in one slot."""
 
-    __slots__ = ("b", "h", "i", "s", "slot", "w")
+    __slots__ = ("b", "c", "h", "i", "s", "slot", "w")
 
     def __init__(self, name: str, shard: int) -> None:
         stem = b"lb:{%s.%d}:" % (name.encode(), shard)
         self.slot = slot_of(stem)
-        self.h, self.s, self.b, self.i, self.w = (
-            stem + each for each in (b"h", b"s", b"b", b"i", b"w")
+        self.h, self.s, self.b, self.i, self.c, self.w = (
+            stem + each for each in (b"h", b"s", b"b", b"i", b"c", b"w")
         )
 
 
@@ -39,7 +39,6 @@ class Keys:
         self.slot = slot_of(stem)
         self.crawl = stem + b"crawl"
         self.beats = stem + b"beats"
-        self.told = stem + b"told"
         self.orders = stem + b"orders"
         self._turn = f"lb:{name}:a:"
         self._names = f"lb:{name}:n:".encode()

@@ -17,8 +17,9 @@ from typing import Any
 
 from larbinpy.fleet.names import Shared
 from larbinpy.fleet.redis import scripts
+from larbinpy.fleet.redis.client import Client
+from larbinpy.fleet.redis.keys import Keys
 from larbinpy.fleet.redis.slots import slot_of
-from larbinpy.fleet.redis.vault import RedisVault
 from larbinpy.fleet.redis.wire import pack
 from larbinpy.fleet.vault import Away, Then
 
@@ -39,23 +40,22 @@ _READ = 50
 
 
 class RedisNames:
-    """Names of the crawl that `vault` has opened with this `id` and so many `shards`."""
+    """Names of the crawl with this `id` and so many `shards`."""
 
-    def __init__(self, vault: RedisVault, id: str, shards: int, wall: Callable[[], float]) -> None:
-        self._vault = vault
-        self._servers = vault._servers
-        self._keys = vault._keys
+    def __init__(self, client: Client, id: str, shards: int, wall: Callable[[], float]) -> None:
+        self._client = client
+        self._keys = Keys(client.address.name)
         self._secret = id.encode()
         self._buckets = _BUCKETS * shards
         self._wall = wall
         self._absent_slot = slot_of(self._keys.absent)
 
     def __repr__(self) -> str:
-        return f"<RedisNames {self._vault!r}>"
+        return f"<RedisNames {self._client.address}>"
 
     @property
     def trouble(self) -> str:
-        return self._vault.lost or self._vault.trouble
+        return self._client.lost or self._client.trouble
 
     def _place(self, name: str) -> tuple[bytes, bytes]:
         """The key of the hash that has a name, and its field there."""
@@ -69,18 +69,18 @@ class RedisNames:
         def found(reply: Any) -> None:
             then(reply if reply is None or isinstance(reply, Away) else unpack_value(reply))
 
-        self._servers.send(slot_of(key), pack(b"HGET", key, field), found)
+        self._client.send(slot_of(key), pack(b"HGET", key, field), found)
 
     def learn(self, name: str, shared: Shared) -> None:
         key, field = self._place(name)
         value, now = pack_value(shared), _minute(self._wall())
         data = scripts.LEARN.call(key, field, value, _MOST, now)
-        self._servers.send(slot_of(key), data, _ignore)
+        self._client.send(slot_of(key), data, _ignore)
 
     def learn_absent(self, names: Sequence[str]) -> None:
         key = self._keys.absent
         data = pack(b"XADD", key, b"MAXLEN", b"~", _KEPT, b"*", b"names", " ".join(names))
-        self._servers.send(self._absent_slot, data, _ignore)
+        self._client.send(self._absent_slot, data, _ignore)
 
     def absent(self, cursor: str, then: Then[tuple[str, Sequence[str]]]) -> None:
         def read(reply: Any) -> None:
@@ -91,7 +91,7 @@ class RedisNames:
             then((reply[-1][0].decode() if reply else cursor, names))
 
         data = pack(b"XRANGE", self._keys.absent, f"({cursor}", b"+", b"COUNT", _READ)
-        self._servers.send(self._absent_slot, data, read)
+        self._client.send(self._absent_slot, data, read)
 
 
 def pack_value(shared: Shared) -> bytes:

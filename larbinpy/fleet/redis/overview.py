@@ -1,24 +1,30 @@
 """Looks at a crawl on Redis without joining it, and forgets one that nobody runs."""
 
 import json
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from larbinpy.fleet.identity import node_of
+from larbinpy.fleet.redis import scripts
 from larbinpy.fleet.redis.board_scripts import CLEARED
+from larbinpy.fleet.redis.client import Client
 from larbinpy.fleet.redis.forgetting import Forgetting
 from larbinpy.fleet.redis.keys import Keys
-from larbinpy.fleet.redis.servers import Servers
-from larbinpy.fleet.redis.wire import Address, pack
+from larbinpy.fleet.redis.wire import pack
+from larbinpy.fleet.settings import Renewal
 from larbinpy.fleet.vault import Away, CrawlState, Then
-from larbinpy.loop.clock import Clock
-from larbinpy.loop.poller import Poller
 
+#: crawl: settings, and the keywords that they replace, or "all".
 _RENEW = """
 local has = redis.call('HGET', KEYS[1], 'settings')
 if not has then return 0 end
-local fresh = cjson.decode(ARGV[1])
-fresh.shards = cjson.decode(has).shards
-redis.call('HSET', KEYS[1], 'settings', cjson.encode(fresh))
+local settings = cjson.decode(has)
+for key in pairs(settings) do
+  if key ~= 'shards' and (ARGV[2] == 'all' or ARGV[2]:find(' ' .. key .. ' ', 1, true)) then
+    settings[key] = nil
+  end
+end
+for key, text in pairs(cjson.decode(ARGV[1])) do settings[key] = text end
+redis.call('HSET', KEYS[1], 'settings', cjson.encode(settings))
 return 1
 """
 
@@ -40,43 +46,22 @@ class Found(NamedTuple):
         """The nodes that have beaten since an earlier look."""
         counters = {} if before is None else before.sessions
         return [
-            session.rpartition(".")[0]
+            node_of(session)
             for session, counter in self.sessions.items()
             if counter > counters.get(session, counter)
         ]
 
 
 class Overview:
-    """The crawl that `address` names, if there is one; `step` has to be called in each turn."""
+    """The crawl that the address of `client` names, if there is one."""
 
-    def __init__(self, poller: Poller, clock: Clock, address: Address) -> None:
-        self._servers = Servers(poller, clock, address)
-        self._keys = Keys(address.name)
-        self._name = address.name
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._name = client.address.name
+        self._keys = Keys(self._name)
 
     def __repr__(self) -> str:
-        return f"<Overview {self._servers!r}>"
-
-    def step(self, now: float) -> None:
-        """Send and connect. Raises UserError, one line, for what the user must correct."""
-        self._servers.step(now)
-
-    @property
-    def deadline(self) -> float:
-        """When `step` has something to do at the latest; -inf: now."""
-        return self._servers.deadline
-
-    @property
-    def trouble(self) -> str:
-        """One line while Redis has to be waited for; "" otherwise."""
-        return self._servers.trouble
-
-    def resume(self) -> None:
-        """Go on after Redis may have forgotten something."""
-        self._servers.lost = ""
-
-    def close(self) -> None:
-        self._servers.close()
+        return f"<Overview {self._client.address}>"
 
     def find(self, then: Then[Found | None]) -> None:
         """Look for the crawl; None if there is none."""
@@ -99,13 +84,21 @@ class Overview:
 
         keys = self._keys
         for command in (pack("HMGET", keys.crawl, "id", "state"), pack("HGETALL", keys.beats)):
-            self._servers.send(keys.slot, command, came)
+            self._client.send(keys.slot, command, came)
 
-    def renew(self, settings: Mapping[str, str], then: Then[None]) -> None:
+    def renew(self, renewal: Renewal, then: Then[None]) -> None:
         """Change the settings that nodes share; the number of shards stays."""
-        text = json.dumps(dict(settings), sort_keys=True)
-        data = pack("EVAL", _RENEW, 1, self._keys.crawl, text)
-        self._servers.send(
+        text = json.dumps(dict(renewal.settings), sort_keys=True)
+        which = "all" if renewal.replaced is None else f" {' '.join(sorted(renewal.replaced))} "
+        data = pack("EVAL", _RENEW, 1, self._keys.crawl, text, which)
+        self._client.send(
+            self._keys.slot, data, lambda reply: then(reply if isinstance(reply, Away) else None)
+        )
+
+    def bury(self, session: str, counter: int, then: Then[None]) -> None:
+        """Remove a session whose counter is still `counter`."""
+        data = scripts.BURY.call(self._keys.beats, session, counter)
+        self._client.send(
             self._keys.slot, data, lambda reply: then(reply if isinstance(reply, Away) else None)
         )
 
@@ -117,6 +110,6 @@ class Overview:
             if isinstance(reply, Away):
                 then(reply)
             else:
-                Forgetting(self._servers, self._keys, self._name, then)
+                Forgetting(self._client, self._keys, self._name, then)
 
-        self._servers.send(self._keys.slot, data, cleared)
+        self._client.send(self._keys.slot, data, cleared)

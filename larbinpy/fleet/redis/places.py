@@ -4,15 +4,15 @@ import socket
 from contextlib import suppress
 from ipaddress import ip_address
 
-from larbinpy.fleet.redis.vault import RedisVault
+from larbinpy.fleet.redis.topology import Topology
 from larbinpy.fleet.redis.wire import Server
 
 
 class Places:
-    """The addresses and ports of all servers that the crawl of a vault is on."""
+    """The addresses and ports of all servers that a crawl is on."""
 
-    def __init__(self, vault: RedisVault) -> None:
-        self._servers = vault._servers
+    def __init__(self, topology: Topology) -> None:
+        self._topology = topology
         # By server, with the addresses that its name had when it was first seen.
         self._known: dict[Server, frozenset[str]] = {}
 
@@ -21,7 +21,7 @@ class Places:
 
     def has(self, address: str, port: int) -> bool:
         """Whether one of the servers is at this port of `address`, or of this machine with it."""
-        for server in {*self._servers._links, *self._servers._known_replicas()}:
+        for server in self._topology.servers:
             if server.port == port:
                 there = self._addresses(server)
                 if address in there or (_is_here(address) and any(map(_is_here, there))):

@@ -53,39 +53,47 @@ return has[1]
 """,
 )
 
-#: crawl, beats, orders: id, session -> counters, state, id of the last order; or nothing.
+#: The answer of `JOIN` if another node has the name.
+TAKEN = 0
+
+#: crawl, beats, orders: id, session -> counters, state, id of the last order; or 0, if a node of
+#: this name has a session of another share; or nothing.
 JOIN = Script(
     3,
     """
 local has = redis.call('HMGET', KEYS[1], 'id', 'state')
 if has[1] ~= ARGV[1] then return false end
+local parts = '^(.*)%.(%x*)%-%x+$'
+local name, share = string.match(ARGV[2], parts)
+for _, session in ipairs(name and redis.call('HKEYS', KEYS[2]) or {}) do
+  local other, its = string.match(session, parts)
+  if other == name and its ~= share then return 0 end
+end
 redis.call('HSETNX', KEYS[2], ARGV[2], 0)
 local last = redis.call('XREVRANGE', KEYS[3], '+', '-', 'COUNT', 1)
 return {redis.call('HGETALL', KEYS[2]), has[2], last[1] and last[1][1] or '0-0'}
 """,
 )
 
-#: crawl, beats, told, orders: id, session, status or "", id of the last order that was read
-#: -> counters, state, orders; or nothing.
+#: crawl, beats, orders: id, session, id of the last order that was read -> counters, state,
+#: orders; or nothing.
 BEAT = Script(
-    4,
+    3,
     """
 local has = redis.call('HMGET', KEYS[1], 'id', 'state')
 if has[1] ~= ARGV[1] or redis.call('HEXISTS', KEYS[2], ARGV[2]) == 0 then return false end
 redis.call('HINCRBY', KEYS[2], ARGV[2], 1)
-if ARGV[3] ~= '' then redis.call('HSET', KEYS[3], ARGV[2], ARGV[3]) end
 return {redis.call('HGETALL', KEYS[2]), has[2],
-  redis.call('XRANGE', KEYS[4], '(' .. ARGV[4], '+', 'COUNT', 100)}
+  redis.call('XRANGE', KEYS[3], '(' .. ARGV[3], '+', 'COUNT', 100)}
 """,
 )
 
-#: beats, told: session, counter; an empty counter stands for any.
+#: beats: session, counter; an empty counter stands for any.
 BURY = Script(
-    2,
+    1,
     """
 if ARGV[2] == '' or redis.call('HGET', KEYS[1], ARGV[1]) == ARGV[2] then
   redis.call('HDEL', KEYS[1], ARGV[1])
-  redis.call('HDEL', KEYS[2], ARGV[1])
 end
 return 1
 """,
@@ -150,26 +158,39 @@ local n = tonumber(h[2] or 0)
 if n ~= tonumber(ARGV[2]) then return n end
 """
 
-#: h, s, b, i: session, number, owed lines, inbox elements to remove, fingerprints, number of
-#: fields to set, fields and values, fields to remove, "=" and the waits, or "" if they are the
-#: same. A full Redis refuses the first write, and once a script has written it refuses no more:
-#: the commit is done as a whole or not at all.
+#: h, s, b, i, c: session, number, owed lines, inbox elements to remove, fingerprints, numbers of
+#: the fields of b to set, of the fields of c to add to, and of the waits; then these: fields and
+#: values, fields and numbers, fields with milliseconds and a text; then the fields of b to remove.
+#: Waits are stored with the time when they end, by the clock of Redis. A full Redis refuses the
+#: first write, and once a script has written it refuses no more: the commit is done as a whole or
+#: not at all.
 COMMIT = Script(
-    4,
+    5,
     _FENCE
     + """
 redis.call('HSET', KEYS[1], 'n', n + 1, 'owed', ARGV[3])
 if ARGV[5] ~= '' then redis.call('RPUSH', KEYS[2], ARGV[5]) end
-local last = 6 + 2 * ARGV[6]
-for k = 7, last, 1000 do
-  redis.call('HSET', KEYS[3], unpack(ARGV, k, math.min(k + 999, last)))
+local counts = 9 + 2 * ARGV[6]
+local waits = counts + 2 * ARGV[7]
+local removed = waits + 3 * ARGV[8]
+for k = 9, counts - 1, 1000 do
+  redis.call('HSET', KEYS[3], unpack(ARGV, k, math.min(k + 999, counts - 1)))
 end
-for k = last + 1, #ARGV - 1, 1000 do
-  redis.call('HDEL', KEYS[3], unpack(ARGV, k, math.min(k + 999, #ARGV - 1)))
+for k = counts, waits - 1, 2 do
+  redis.call('HINCRBY', KEYS[5], ARGV[k], ARGV[k + 1])
+end
+if waits < removed then
+  local time = redis.call('TIME')
+  local now = time[1] * 1000 + math.floor(time[2] / 1000)
+  for k = waits, removed - 1, 3 do
+    local ends = string.format('%.0f', now + ARGV[k + 1])
+    redis.call('HSET', KEYS[5], ARGV[k], ends .. ' ' .. ARGV[k + 2])
+  end
+end
+for k = removed, #ARGV, 1000 do
+  redis.call('HDEL', KEYS[3], unpack(ARGV, k, math.min(k + 999, #ARGV)))
 end
 if ARGV[4] ~= '0' then redis.call('LTRIM', KEYS[4], ARGV[4], -1) end
-local waits = ARGV[#ARGV]
-if waits ~= '' then redis.call('HSET', KEYS[1], 'waits', string.sub(waits, 2)) end
 return -1
 """,
 )

@@ -6,8 +6,9 @@ than the writes. So a small write goes first, to each master: a replica that has
 
 from collections.abc import Callable, Mapping
 
-from larbinpy.fleet.redis.link import AWAY, Link, Request
-from larbinpy.fleet.redis.servers import Servers
+from larbinpy.fleet.redis.client import Client
+from larbinpy.fleet.redis.connection import Connection, Request
+from larbinpy.fleet.redis.link import AWAY, Link
 from larbinpy.fleet.redis.wire import pack
 from larbinpy.fleet.vault import Away
 
@@ -23,9 +24,9 @@ class Settling:
     """
 
     def __init__(
-        self, servers: Servers, keys: Mapping[int, bytes], then: Callable[[Away | None], None]
+        self, client: Client, keys: Mapping[int, bytes], then: Callable[[Away | None], None]
     ) -> None:
-        self._servers = servers
+        self._client = client
         self._keys = keys
         self._then = then
         self._open = 0
@@ -34,17 +35,18 @@ class Settling:
 
     def begin(self) -> None:
         """Write to each master, each by one of its slots."""
-        servers = self._servers
+        topology = self._client.topology
         first: dict[Link | None, int] = {}
         for slot in self._keys:
-            first.setdefault(servers.owner(slot), slot)
+            link = topology.owner(slot)
+            first.setdefault(link if link is not None and link.is_ready else None, slot)
         self._again = self._away = False
         self._open = 1
-        if not servers.is_cluster:
+        if not topology.is_cluster:
             # So that the next time a replica is known that came, or gone.
-            servers.look_soon()
+            topology.look_soon()
         for link, slot in first.items():
-            if link is None or servers.replicas(link):
+            if link is None or topology.replicas(link):
                 self._open += 1
                 self._write(link, slot)
         self._end()
@@ -52,28 +54,26 @@ class Settling:
     def _write(self, link: Link | None, slot: int) -> None:
         data = pack("SET", self._keys[slot], "", "PX", 1000)
         request = Request(data, lambda reply: self._written(reply, link, request), slot)
-        self._servers.route(request)
+        self._client.route(request)
 
     def _written(self, reply: object, planned: Link | None, request: Request) -> None:
-        link = request.link
         if reply is AWAY:
             self._away = True
-        elif link is None or link is not planned:
+        elif planned is None or request.link is not planned:
             # The slot has moved, so the owners of others may have changed, too.
             self._again = True
         else:
-            number = link.connections
-            wait = Request(_WAIT, lambda reply: self._waited(reply, link, number))
-            link.send(wait)
+            connection = planned.connection
+            planned.send(Request(_WAIT, lambda reply: self._waited(reply, planned, connection)))
             return
         self._end()
 
-    def _waited(self, reply: object, link: Link, number: int) -> None:
+    def _waited(self, reply: object, link: Link, connection: Connection | None) -> None:
         if reply is AWAY:
             self._away = True
-        elif not isinstance(reply, int) or not reply or link.connections != number:
+        elif not isinstance(reply, int) or not reply or link.connection is not connection:
             self._again = True
-            self._servers.look_soon()
+            self._client.topology.look_soon()
         self._end()
 
     def _end(self) -> None:

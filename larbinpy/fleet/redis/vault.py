@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 
 from larbinpy.errors import UserError
 from larbinpy.fleet.redis import scripts
+from larbinpy.fleet.redis.client import Client
 from larbinpy.fleet.redis.keys import Keys
-from larbinpy.fleet.redis.servers import Servers
 from larbinpy.fleet.redis.settling import Settling
 from larbinpy.fleet.redis.slots import slot_of
-from larbinpy.fleet.redis.wire import Address, Argument, pack
+from larbinpy.fleet.redis.wire import Argument, pack
 from larbinpy.fleet.vault import (
     Away,
     Behind,
@@ -24,17 +24,16 @@ from larbinpy.fleet.vault import (
     Owned,
     Part,
     Present,
+    SiteWait,
     Standing,
     Taken,
     Then,
     Verdict,
 )
-from larbinpy.loop.clock import Clock
-from larbinpy.loop.poller import Poller
 
 #: Version of the keys and their content.
 FORMAT = "1"
-#: Elements of fingerprints, and blocks, of one part of a shard.
+#: Elements of fingerprints, about as many fields of sites, and blocks, of one part of a shard.
 _FINGERPRINTS = 500
 _BLOCKS = 32
 #: Shards that a script looks at in one call.
@@ -44,13 +43,11 @@ T = TypeVar("T")
 
 
 class RedisVault:
-    """The crawl that `address` names; `step` has to be called in each turn of the loop."""
+    """The crawl that the address of `client` names."""
 
-    def __init__(self, poller: Poller, clock: Clock, address: Address) -> None:
-        self._clock = clock
-        self._address = address
-        self._servers = Servers(poller, clock, address)
-        self._keys = Keys(address.name)
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self._keys = Keys(client.address.name)
         self._id = ""
         self._shards = 0
         self._session = ""
@@ -65,69 +62,46 @@ class RedisVault:
         self._written: dict[int, bytes] = {}
 
     def __repr__(self) -> str:
-        return f"<RedisVault {self._address}>"
-
-    # -- the loop
-
-    def step(self, now: float) -> None:
-        """Send and connect. Raises UserError, one line, for what the user must correct."""
-        self._servers.step(now)
-
-    @property
-    def deadline(self) -> float:
-        """When `step` has something to do at the latest; -inf: now."""
-        return self._servers.deadline
-
-    @property
-    def trouble(self) -> str:
-        """One line while the crawl has to wait for Redis; "" otherwise."""
-        return self._servers.trouble
-
-    @property
-    def warnings(self) -> list[str]:
-        """Lines for the user about how safe this Redis is."""
-        return self._servers.warnings
-
-    def close(self) -> None:
-        self._servers.close()
+        return f"<RedisVault {self.client.address}>"
 
     @property
     def lost(self) -> str:
-        return self._servers.lost
-
-    def resume(self) -> None:
-        """Go on after Redis may have forgotten something; for those that keep nothing of it."""
-        self._servers.lost = ""
+        return self.client.lost
 
     @property
     def up(self) -> float:
-        runs = self._servers.runs
-        if len(runs) == len(self._servers.masters) and runs <= self._runs:
+        topology = self.client.topology
+        runs = topology.run_ids
+        if len(runs) == len(topology.masters) and runs <= self._runs:
             return inf
-        return self._clock() - self._servers.youngest
+        return topology.age
 
     # -- the crawl
 
-    def open(self, settings: Mapping[str, str], then: Then[Crawl]) -> None:
+    def open(self, settings: Mapping[str, str], then: Then[Crawl], id: str = "") -> None:
+        fresh = id or token_hex(8)
+
         def opened(reply: Any) -> Crawl:
-            own, told, state, runs, form, made = reply
+            own, text, state, runs, form, made = reply
             if form.decode() != FORMAT:
-                text = f"{self._address}: made by another version of larbinpy"
-                raise UserError(f"{text} (format {form.decode()}, not {FORMAT})")
+                why = f"{self.client.address}: made by another version of larbinpy"
+                raise UserError(f"{why} (format {form.decode()}, not {FORMAT})")
             self._id = own.decode()
             self._runs = set(runs.decode().split())
-            found = json.loads(told)
+            found = json.loads(text)
             self._shards = int(found["shards"])
-            return Crawl(self._id, found, CrawlState(state.decode()), bool(made))
+            # After a lost answer it was made by this node all the same.
+            created = bool(made) or self._id == fresh
+            return Crawl(self._id, found, CrawlState(state.decode()), created)
 
         def call() -> None:
             # The runs are known when all servers are.
-            runs = " ".join(sorted(self._servers.runs))
+            runs = " ".join(sorted(self.client.topology.run_ids))
             text = json.dumps(dict(settings), sort_keys=True)
-            arguments = (token_hex(8), text, CrawlState.NEW.value, runs, FORMAT)
+            arguments = (fresh, text, CrawlState.NEW.value, runs, FORMAT)
             self._send(scripts.OPEN.call(self._keys.crawl, *arguments), then, opened)
 
-        self._servers.when_open(call)
+        self.client.when_open(call)
 
     def declare(self, old: CrawlState, new: CrawlState, then: Then[CrawlState]) -> None:
         data = scripts.DECLARE.call(self._keys.crawl, old.value, new.value, self._id)
@@ -137,7 +111,7 @@ class RedisVault:
 
     def join(self, session: str, then: Then[Present | Verdict]) -> None:
         keys = self._keys
-        self._servers.lost = ""
+        self.client.resume()
         self._session = session
         self._turns.clear()
         self._written.clear()
@@ -145,13 +119,15 @@ class RedisVault:
         def joined(reply: Any) -> Present | Verdict:
             if reply is None:
                 return Verdict.GONE
+            if reply == scripts.TAKEN:
+                return Verdict.TAKEN
             self._order = reply[2].decode()
             return _present(reply[0], reply[1], ())
 
         data = scripts.JOIN.call(keys.crawl, keys.beats, keys.orders, self._id, session)
         self._send(data, then, joined)
 
-    def beat(self, session: str, told: bytes | None, then: Then[Present | Verdict]) -> None:
+    def beat(self, session: str, then: Then[Present | Verdict]) -> None:
         keys = self._keys
 
         def beaten(reply: Any) -> Present | Verdict:
@@ -162,8 +138,8 @@ class RedisVault:
             orders = [(each.decode(), fields[1].decode()) for each, fields in reply[2]]
             return _present(reply[0], reply[1], orders)
 
-        names = (keys.crawl, keys.beats, keys.told, keys.orders)
-        data = scripts.BEAT.call(*names, self._id, session, told or b"", self._order)
+        names = (keys.crawl, keys.beats, keys.orders)
+        data = scripts.BEAT.call(*names, self._id, session, self._order)
         self._send(data, then, beaten)
 
     def bury(self, session: str, counter: int, then: Then[Verdict]) -> None:
@@ -173,7 +149,7 @@ class RedisVault:
         self._remove(session, "", then)
 
     def _remove(self, session: str, counter: str, then: Then[Verdict]) -> None:
-        data = scripts.BURY.call(self._keys.beats, self._keys.told, session, counter)
+        data = scripts.BURY.call(self._keys.beats, session, counter)
         self._send(data, then, _done)
 
     # -- shards
@@ -193,11 +169,11 @@ class RedisVault:
             shards = [self._keys.shard(shard) for shard in group]
             keys = [key for shard in shards for key in (shard.h, shard.i)]
             data = scripts.LOOK.call_with(keys)
-            self._servers.send(shards[0].slot, data, partial(gather.take, place))
+            self.client.send(shards[0].slot, data, partial(gather.take, place))
 
     def _groups(self, shards: Sequence[int]) -> list[Sequence[int]]:
         """Shards that one script may look at; those of a Cluster are in slots of their own."""
-        size = 1 if self._servers.is_cluster else _TOGETHER
+        size = 1 if self.client.topology.is_cluster else _TOGETHER
         return [shards[start : start + size] for start in range(0, len(shards), size)]
 
     def take(self, shard: int, own: str, n: int, session: str, then: Then[Taken | Owned]) -> None:
@@ -209,41 +185,52 @@ class RedisVault:
         )
 
     def load(self, shard: int, cursor: str, then: Then[Part]) -> None:
-        # A cursor is "s" and a place in the list of fingerprints, or "b" and block numbers.
+        # A cursor is "s", a place in the list of fingerprints and a cursor of the sites' fields,
+        # "-" after the last; or "b" and block numbers.
         if cursor.startswith("b"):
             self._load_blocks(shard, cursor[1:].split(","), then)
             return
-        start = int(cursor[1:] or 0)
+        start, _, scanned = cursor[1:].partition(",")
+        first = int(start or 0)
 
         def loaded(replies: list[Any]) -> Part:
-            found, waits, fields = replies
-            numbers = sorted(int(field[1:]) for field in fields if field.startswith(b"b"))
+            found, blocks, [seconds, microseconds], *scans = replies
+            scan, fields = scans[0] if scans else (b"0", [])
+            counts, waits = _of_sites(fields, int(seconds) + int(microseconds) / 1e6)
+            numbers = sorted(int(field[1:]) for field in blocks if field.startswith(b"b"))
             after = "b" + ",".join(map(str, numbers)) if numbers else None
-            if len(found) == _FINGERPRINTS:
-                after = f"s{start + _FINGERPRINTS}"
-            return Part(b"".join(found), (), (waits or b"").decode(), after)
+            if len(found) == _FINGERPRINTS or scan != b"0":
+                after = f"s{first + _FINGERPRINTS},{scan.decode() if scan != b'0' else '-'}"
+            return Part(b"".join(found), (), counts, waits, after)
 
         keys = self._keys.shard(shard)
-        gather = _Gather(3, then, loaded)
         commands: list[tuple[Argument, ...]] = [
-            (b"LRANGE", keys.s, start, start + _FINGERPRINTS - 1),
-            (b"HGET", keys.h, b"waits"),
+            (b"LRANGE", keys.s, first, first + _FINGERPRINTS - 1),
             (b"HKEYS", keys.b),
+            (b"TIME",),
         ]
+        if scanned != "-":
+            commands.append((b"HSCAN", keys.c, scanned or b"0", b"COUNT", _FINGERPRINTS))
+        gather = _Gather(len(commands), then, loaded)
         for place, command in enumerate(commands):
-            self._servers.send(keys.slot, pack(*command), partial(gather.take, place))
+            self.client.send(keys.slot, pack(*command), partial(gather.take, place))
 
     def _load_blocks(self, shard: int, numbers: list[str], then: Then[Part]) -> None:
         now, later = numbers[:_BLOCKS], numbers[_BLOCKS:]
+        cursor = "b" + ",".join(later) if later else None
+        made = _decode(then, lambda blocks: Part(b"", blocks, {}, {}, cursor))
+        self.read_blocks(shard, [int(number) for number in now], made)
 
-        def loaded(reply: Any) -> Part:
-            pairs = zip(now, reply[::2], reply[1::2], strict=True)
-            blocks = [(int(number), lines, owed or b"") for number, lines, owed in pairs if lines]
-            return Part(b"", blocks, "", "b" + ",".join(later) if later else None)
+    def read_blocks(
+        self, shard: int, blocks: Sequence[int], then: Then[Sequence[tuple[int, bytes, bytes]]]
+    ) -> None:
+        def found(reply: Any) -> Sequence[tuple[int, bytes, bytes]]:
+            parts = zip(blocks, reply[::2], reply[1::2], strict=True)
+            return [(block, lines, owed or b"") for block, lines, owed in parts if lines]
 
         keys = self._keys.shard(shard)
-        fields = [kind + number for number in now for kind in "bo"]
-        self._servers.send(keys.slot, pack(b"HMGET", keys.b, *fields), _decode(then, loaded))
+        fields = [field % block for block in blocks for field in (b"b%d", b"o%d")]
+        self.client.send(keys.slot, pack(b"HMGET", keys.b, *fields), _decode(then, found))
 
     def commit(
         self, shard: int, session: str, n: int, commit: Commit, then: Then[Verdict | Behind]
@@ -254,12 +241,17 @@ class RedisVault:
             fields += (b"b%d" % number, lines)
         for number, owed in commit.owed.items():
             fields += (b"o%d" % number, owed)
+        sizes = (len(fields) // 2, len(commit.counts), len(commit.waits))
+        for name, number in commit.counts.items():
+            fields += ("c" + name, number)
+        for site, wait in commit.waits.items():
+            adapted = f"{wait.extra:.3f} {wait.usual:.3f}"
+            fields += ("w" + site, int(wait.seconds * 1000), adapted)
         data = scripts.COMMIT.call(
-            *(keys.h, keys.s, keys.b, keys.i),
+            *(keys.h, keys.s, keys.b, keys.i, keys.c),
             *(session, n, commit.owing, commit.received, commit.fingerprints),
-            *(len(fields) // 2, *fields),
+            *(*sizes, *fields),
             *(kind % number for number in commit.finished for kind in (b"b%d", b"o%d")),
-            b"" if commit.waits is None else "=" + commit.waits,
         )
         self._write(shard, data, then, _fenced)
 
@@ -275,9 +267,9 @@ class RedisVault:
             keys = self._keys.shard(shard)
             self._written[keys.slot] = keys.w
             data = pack(b"RPUSH", keys.i, letter)
-            self._servers.send(keys.slot, data, partial(gather.take, place))
+            self.client.send(keys.slot, data, partial(gather.take, place))
         if not letters:
-            self._servers.call_soon(partial(then, Verdict.DONE))
+            self.client.call_soon(partial(then, Verdict.DONE))
 
     def collect(
         self, positions: Mapping[int, int], then: Then[Mapping[int, Sequence[bytes]]]
@@ -296,9 +288,9 @@ class RedisVault:
             shards = [self._keys.shard(shard) for shard in group]
             at = [positions[shard] for shard in group]
             data = scripts.COLLECT.call_with([shard.i for shard in shards], *at)
-            self._servers.send(shards[0].slot, data, partial(gather.take, place))
+            self.client.send(shards[0].slot, data, partial(gather.take, place))
         if not groups:
-            self._servers.call_soon(partial(then, {}))
+            self.client.call_soon(partial(then, {}))
 
     def flush(self, then: Then[Verdict]) -> None:
         written, self._written = self._written, {}
@@ -308,7 +300,7 @@ class RedisVault:
                 self._written = written | self._written
             then(answer or Verdict.DONE)
 
-        self._servers.call_soon(Settling(self._servers, written, settled).begin)
+        self.client.call_soon(Settling(self.client, written, settled).begin)
 
     # -- turns
 
@@ -324,11 +316,9 @@ class RedisVault:
                 self._turns[address] = token
                 then(0)
             else:
-                self._servers.send(
-                    slot, pack(b"PTTL", key), _decode(then, lambda left: max(left, 1))
-                )
+                self.client.send(slot, pack(b"PTTL", key), _decode(then, lambda left: max(left, 1)))
 
-        self._servers.send(slot, pack(b"SET", key, token, b"NX", b"PX", ms), turned)
+        self.client.send(slot, pack(b"SET", key, token, b"NX", b"PX", ms), turned)
 
     def renew(self, addresses: Sequence[str], ms: int) -> None:
         for address in addresses:
@@ -343,19 +333,19 @@ class RedisVault:
 
     def _extend(self, script: scripts.Script, address: str, token: bytes, ms: int) -> None:
         key = self._keys.turn(address)
-        self._servers.send(slot_of(key), script.call(key, token, ms), _ignore)
+        self.client.send(slot_of(key), script.call(key, token, ms), _ignore)
 
     # -- sending
 
     def _send(self, data: bytes, then: Then[T], decode: Callable[[Any], T]) -> None:
         """A command about the crawl itself."""
-        self._servers.send(self._keys.slot, data, _decode(then, decode))
+        self.client.send(self._keys.slot, data, _decode(then, decode))
 
     def _write(self, shard: int, data: bytes, then: Then[T], decode: Callable[[Any], T]) -> None:
         """A change of a shard, which a flush waits for."""
         keys = self._keys.shard(shard)
         self._written[keys.slot] = keys.w
-        self._servers.send(keys.slot, data, _decode(then, decode))
+        self.client.send(keys.slot, data, _decode(then, decode))
 
 
 class _Gather:
@@ -387,6 +377,19 @@ def _present(counters: list[bytes], state: bytes, orders: Sequence[tuple[str, st
     pairs = zip(counters[::2], counters[1::2], strict=True)
     sessions = {session.decode(): int(counter) for session, counter in pairs}
     return Present(sessions, CrawlState(state.decode()), orders)
+
+
+def _of_sites(fields: list[bytes], now: float) -> tuple[dict[str, int], dict[str, SiteWait]]:
+    """The counts and the waits of some sites at a time of Redis."""
+    counts, waits = {}, {}
+    for field, value in zip(fields[::2], fields[1::2], strict=True):
+        name = field[1:].decode()
+        if field.startswith(b"c"):
+            counts[name] = int(value)
+        else:
+            ends, extra, usual = map(float, value.split())
+            waits[name] = SiteWait(ends / 1000 - now, extra, usual)
+    return counts, waits
 
 
 def _fenced(reply: int) -> Verdict | Behind:

@@ -84,6 +84,12 @@ class Reason(NamedTuple):
     why: str
 
 
+#: No rule accepts such a link: all pages after it would be those of a stranger.
+_AVOIDED = Reason(
+    Outcome.REJECTED, "loginFile", "it ends the session, or is a login page (loginFile)"
+)
+
+
 @dataclass(slots=True, frozen=True)
 class ScopeSettings:
     """The settings that bound a crawl; units and meaning as in the configuration."""
@@ -109,6 +115,9 @@ class ScopeSettings:
     rules: Sequence[Rule] = ()
     #: depthInSite by site key, if site blocks set it.
     depth_of: Callable[[str], int] | None = None
+    #: Whether a URL ends the session of a site with a login, or is its login page; None if no site
+    #: has one.
+    avoids: Callable[[str], bool] | None = None
 
 
 def _area_kind(settings: ScopeSettings) -> str:
@@ -146,6 +155,9 @@ class Scope:
         self._rules = Rules(rules)
         #: Returns the outcome that excludes a candidate; None if it is wanted.
         self.refuse: Refuse = self._by_rules if rules else self._by_limits
+        self._refuse_others = self.refuse
+        if self._settings.avoids is not None:
+            self.refuse = self._unless_avoided
         wanted = set(_kinds(self._settings, self._requisites)).union(
             *(_kinds_of_type(each.text) for rule in rules if rule.accept for each in rule.conditions
               if isinstance(each, Type))
@@ -198,6 +210,16 @@ class Scope:
     def places_of_rules(self) -> dict[str, str]:
         """The place where each rule was written, by its text."""
         return {rule.text: rule.source for rule in self._rule_list}
+
+    def _unless_avoided(self, candidate: Candidate, parent: Url | None = None) -> Outcome | None:
+        if self._is_avoided(candidate.url):
+            self.left_out[_AVOIDED.rule] += 1
+            return _AVOIDED.outcome
+        return self._refuse_others(candidate, parent)
+
+    def _is_avoided(self, url: str) -> bool:
+        avoids = self._settings.avoids
+        return avoids is not None and avoids(url)
 
     def _by_limits(self, candidate: Candidate, parent: Url | None = None) -> Outcome | None:
         reason = self._limiting(candidate)
@@ -275,8 +297,10 @@ class Scope:
     def refusing(self, candidate: Candidate) -> Reason | None:
         """The reason to refuse a link of which depth and hops are not known; None if it is wanted.
 
-        A rule that may accept the link does not refuse it.
+        A rule that may accept the link does not refuse it, except those of `avoids`.
         """
+        if self._is_avoided(candidate.url):
+            return _AVOIDED
         verdict = self.verdict(candidate.url)
         if verdict.may_accept:
             return None

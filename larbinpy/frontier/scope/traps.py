@@ -11,7 +11,7 @@ a forum or a shop. The limit here is meant for what has no end.
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -40,6 +40,9 @@ _UNWATCHED, _UNWATCHED_PART = 200, 20
 _COUNTED, _LONGEST = 40_000, 200
 #: Smaller counts are not saved: a site can have shapes without end.
 _LEAST_SAVED = 100
+#: A count is reported in steps of so many, or of one in 20 of its limit, and of two at least. So
+#: a shape that is reported has several URLs, and a count that is lost is a small part of a limit.
+_STEP, _STEP_PART, _LEAST_STEP = 100, 20, 2
 
 _ANY_YEAR = re.compile("(?<![0-9])[2-9][0-9]{3}")
 _YEAR, _MONTH, _DAY = "(2[0-9]{3})", "(?:0[1-9]|1[0-2])", "(?:0[1-9]|[12][0-9]|3[01])"
@@ -162,6 +165,8 @@ class Traps:
         self._taken = BoundedCounter(most)
         #: Number of links that were refused, by guard; links on many pages count once.
         self.refused: Counter[str] = Counter()
+        #: Reports in steps what is counted: the site, and the key of `count_from` with its growth.
+        self.report: Callable[[str, str, int], None] = lambda site, key, growth: None
         self._settings = settings
         self.change(settings)
 
@@ -185,15 +190,19 @@ class Traps:
         if kind is not _PAGE or (variable := _site_of_variable(url)) is None:
             return True
         site = variable[1]
-        if self._taken.add(site) <= self._unwatched:
+        if (count := self._taken.add(site)) <= self._unwatched:
             return True
+        if count == self._unwatched + 1:
+            self.report(site, site, count)
         limits = self._limits(url, site)
         for guard, key, most in limits:
             if self._taken[key] >= most:
                 self.refused[guard] += 1
                 return False
-        for _, key, _ in limits:
-            self._taken.add(key)
+        for _, key, most in limits:
+            step = min(_STEP, max(_LEAST_STEP, most // _STEP_PART))
+            if not self._taken.add(key) % step:
+                self.report(site, key, step)
         return True
 
     def _limits(self, url: str, site: str) -> list[tuple[str, str, int]]:
@@ -230,6 +239,8 @@ class Traps:
         return self._taken.at_least(min(_LEAST_SAVED, max(2, self._limit // 2)))
 
     def count_from(self, counts: dict[str, int]) -> None:
-        """Continue with the `counts` of an earlier run."""
+        """Continue with the `counts` of an earlier run, or of another node; none decreases."""
         for key, count in counts.items():
-            self._taken.add(str(key), int(count))
+            missing = int(count) - self._taken[str(key)]
+            if missing > 0:
+                self._taken.add(str(key), missing)

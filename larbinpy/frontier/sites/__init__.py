@@ -1,6 +1,6 @@
 """The sites: what is known of each scheme, host and port, and its queues.
 
-named_site    one site: its queues and its states
+named_site    one site and its queues; states: its states, as a table
 registry      which sites are in memory; evicted: what is kept of others
 settings      what site blocks decide, and the limits of a site
 hours         whether requests may be sent to a site now

@@ -1,86 +1,22 @@
-"""NamedSite: one scheme, host and port, from its first URL to OPEN and back.
-
-    NEW --wanted--> RESOLVING --address--> ROBOTS --rules--> OPEN --stale--> RESOLVING
-                    RESOLVING --no_address--> WAITING
-                              ROBOTS --no_robots--> WAITING --retry--> RESOLVING
-
-    RESOLVING --give_up--> CLOSED
-       ROBOTS --give_up--> CLOSED
-      WAITING --give_up--> CLOSED
-         OPEN --give_up--> CLOSED --wanted--> RESOLVING
-
-A failure on the way is tried again after a wait. When the tries are used up, and when an
-open site no longer answers, it is closed for a while; a later URL opens it again. If no host of
-the crawl exists, the sites are closed without further tries.
-"""
+"""NamedSite: one scheme, host and port, with its queues and its state."""
 
 from collections.abc import Callable, Sequence
-from enum import Enum, auto
 
 from larbinpy.frontier.sites.politeness import Pace
 from larbinpy.frontier.sites.robots_cache import PackedRobots
 from larbinpy.frontier.sites.settings import Quota, SiteSettings
+from larbinpy.frontier.sites.states import AT_REST, TRANSITIONS, Event, State
 from larbinpy.outcome import UNREACHABLE, Outcome
 from larbinpy.url import Url, host_of
 
 
-class State(Enum):
-    NEW = auto()
-    #: Its address is being looked up.
-    RESOLVING = auto()
-    #: Its robots.txt is being fetched.
-    ROBOTS = auto()
-    #: Its URLs may be fetched as politeness allows.
-    OPEN = auto()
-    #: A step failed and will be tried again.
-    WAITING = auto()
-    #: Given up for a while; its URLs end with the outcome `verdict`.
-    CLOSED = auto()
-
-
-class Event(Enum):
-    #: A URL arrived.
-    WANTED = auto()
-    #: An address is known.
-    ADDRESS = auto()
-    NO_ADDRESS = auto()
-    #: The rules of robots.txt are known.
-    RULES = auto()
-    NO_ROBOTS = auto()
-    #: The address or the rules are out of date, or a failed URL wants a fresh address.
-    STALE = auto()
-    #: The wait after a failure is over.
-    RETRY = auto()
-    #: The tries are used up.
-    GIVE_UP = auto()
-
-
-#: All transitions of a site. A pair that is missing is an error in the program.
-TRANSITIONS: dict[tuple[State, Event], State] = {
-    (State.NEW, Event.WANTED): State.RESOLVING,
-    (State.RESOLVING, Event.ADDRESS): State.ROBOTS,
-    (State.RESOLVING, Event.NO_ADDRESS): State.WAITING,
-    (State.RESOLVING, Event.GIVE_UP): State.CLOSED,
-    (State.ROBOTS, Event.RULES): State.OPEN,
-    (State.ROBOTS, Event.NO_ROBOTS): State.WAITING,
-    (State.ROBOTS, Event.GIVE_UP): State.CLOSED,
-    (State.WAITING, Event.RETRY): State.RESOLVING,
-    (State.WAITING, Event.GIVE_UP): State.CLOSED,
-    (State.OPEN, Event.STALE): State.RESOLVING,
-    (State.OPEN, Event.GIVE_UP): State.CLOSED,
-    (State.CLOSED, Event.WANTED): State.RESOLVING,
-}
-#: States in which nothing is under way for a site that has no URLs.
-_AT_REST = frozenset({State.NEW, State.OPEN, State.CLOSED})
-
-
-def without_robots(urls: Sequence[Url]) -> int:
-    """The number of `urls` that are no requests for robots.txt."""
-    return sum([url.robots_for is None for url in urls])
+def number_of_pages(urls: Sequence[Url]) -> int:
+    """The number of `urls` that are not preliminary requests."""
+    return sum([url.owner is None for url in urls])
 
 
 class UrlTotals:
-    """URLs in the queues of all sites together, without robots.txt. Only NamedSite changes it."""
+    """URLs in the queues of all sites, without preliminary ones. Only NamedSite changes it."""
 
     __slots__ = ("ready", "waiting")
 
@@ -102,7 +38,7 @@ class NamedSite:
         method         from                   to         requires
         park           outside                waiting
         admit          waiting, its head      outside    OPEN
-        admit_robots   waiting, robots.txt    outside    ROBOTS
+        admit_others   waiting, preliminary   outside    ROBOTS or LOGIN
         make_ready     outside                ready      an address
         put_back       ready                  waiting    not in a rotation
         take           ready, its head        in flight  ready is not empty
@@ -212,7 +148,7 @@ class NamedSite:
     def park(self, url: Url) -> None:
         """Keep `url` until the site is OPEN."""
         self.waiting.append(url)
-        self.totals.waiting += url.robots_for is None
+        self.totals.waiting += url.owner is None
 
     def admit(self, most: int) -> list[Url]:
         """Remove and return the first `most` waiting URLs of an OPEN site; reset its `tries`."""
@@ -220,16 +156,16 @@ class NamedSite:
         self.tries = 0
         urls = self.waiting[:most]
         del self.waiting[:most]
-        self.totals.waiting -= without_robots(urls)
+        self.totals.waiting -= number_of_pages(urls)
         return urls
 
-    def admit_robots(self) -> list[Url]:
-        """Remove and return waiting URLs that are the robots.txt of other sites (redirects)."""
-        assert self.state is State.ROBOTS, self
-        robots = [url for url in self.waiting if url.robots_for is not None]
-        if robots:
-            self.waiting = [url for url in self.waiting if url.robots_for is None]
-        return robots
+    def admit_others(self) -> list[Url]:
+        """Remove and return the waiting preliminary requests, which are mostly of other sites."""
+        assert self.state in (State.ROBOTS, State.LOGIN), self
+        others = [url for url in self.waiting if url.owner is not None]
+        if others:
+            self.waiting = [url for url in self.waiting if url.owner is None]
+        return others
 
     def make_ready(self, url: Url, *, first: bool = False) -> None:
         """Queue `url` to be fetched when politeness allows; before all others if `first`."""
@@ -238,13 +174,13 @@ class NamedSite:
             self.ready.insert(0, url)
         else:
             self.ready.append(url)
-        self.totals.ready += url.robots_for is None
+        self.totals.ready += url.owner is None
 
     def put_back(self) -> None:
         """Move all ready URLs back to the head of the waiting ones."""
         assert not self.enlisted, self
         if self.ready:
-            count = without_robots(self.ready)
+            count = number_of_pages(self.ready)
             self.waiting[:0] = self.ready
             self.ready = []
             self.totals.ready -= count
@@ -253,7 +189,7 @@ class NamedSite:
     def take(self) -> Url:
         """Remove and return the first ready URL, for a request."""
         url = self.ready.pop(0)
-        self.totals.ready -= url.robots_for is None
+        self.totals.ready -= url.owner is None
         self.in_flight += 1
         return url
 
@@ -266,7 +202,7 @@ class NamedSite:
     def postpone(self, url: Url, due: float) -> None:
         """Keep a failed URL until the time `due`."""
         self.retries.append((due, url))
-        self.totals.waiting += url.robots_for is None
+        self.totals.waiting += url.owner is None
 
     def next_retry(self, now: float) -> Url | None:
         """Remove and return the first failed URL if its time has come; it needs a fresh address."""
@@ -275,21 +211,21 @@ class NamedSite:
         self.refresh = True
         self.address_until = now
         url = self.retries.pop(0)[1]
-        self.totals.waiting -= url.robots_for is None
+        self.totals.waiting -= url.owner is None
         return url
 
     def drain(self) -> list[Url]:
         """Remove and return all URLs that wait, including failed ones."""
         assert not self.ready, self
         urls = [*self.waiting, *(url for _, url in self.retries)]
-        self.totals.waiting -= without_robots(urls)
+        self.totals.waiting -= number_of_pages(urls)
         self.waiting, self.retries = [], []
         return urls
 
     def remove(self, unwanted: Callable[[Url], bool]) -> list[Url]:
         """Remove and return `unwanted` URLs. If none is ready now, it must leave its rotation."""
         urls = [*self.ready, *self.waiting, *(url for _, url in self.retries)]
-        gone = [url for url in urls if url.robots_for is None and unwanted(url)]
+        gone = [url for url in urls if url.owner is None and unwanted(url)]
         if gone:
             ids, before = set(map(id, gone)), len(self.ready)
             self.ready = [url for url in self.ready if id(url) not in ids]
@@ -409,7 +345,7 @@ class NamedSite:
     @property
     def idle(self) -> bool:
         """Whether there is nothing to do for the site, and nothing under way."""
-        return not (self.in_flight or self.held) and self.state in _AT_REST
+        return not (self.in_flight or self.held) and self.state in AT_REST
 
     def work(self) -> tuple[int, int]:
         """The key by which the busiest sites are found."""
@@ -422,7 +358,8 @@ class NamedSite:
     def suspension(self, now: float) -> str | None:
         """The reason why no requests are sent for a while; None if only ordinary waits apply."""
         if self.state is State.CLOSED and self.until > now:
-            return str(self.verdict.value)
+            failed = self.verdict is Outcome.LOGIN_FAILED
+            return f"{self.verdict.value}: {self.detail}" if failed else str(self.verdict.value)
         if self.state is State.WAITING:
             return f"try {self.tries} failed"
         if self.settings.hours.closed:
@@ -438,7 +375,7 @@ class NamedSite:
         return {
             "site": self.key,
             "state": self.state.name.lower(),
-            "waiting": sum(map(without_robots, (self.waiting, self.ready))) + len(self.retries),
+            "waiting": sum(map(number_of_pages, (self.waiting, self.ready))) + len(self.retries),
             "in_flight": self.in_flight,
             "delay_s": round(self.pace.delay, 3),
             "next_in_s": round(max(0.0, self.next_at - now), 3),

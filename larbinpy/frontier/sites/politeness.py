@@ -72,6 +72,15 @@ class Pace:
         """Set robots.txt's Crawl-delay, which can only lengthen the delay, up to maxWait."""
         self._asked = seconds or 0.0
 
+    @property
+    def adapted(self) -> tuple[float, float]:
+        """The extra delay, and the usual time of an answer, 0 if that is unknown."""
+        return self._extra, self.usual or 0.0
+
+    def adapt(self, extra: float, usual: float) -> None:
+        """Continue as `adapted` was for a pace of the same site."""
+        self._extra, self.usual = extra, usual or None
+
     def answered(self, page: Page) -> None:
         """Adapt the delay to the result of a request."""
         seconds = page.first_byte_ms / 1000

@@ -5,9 +5,10 @@ from collections.abc import Iterator, Mapping
 
 from larbinpy.frontier.sites.busiest import Watch
 from larbinpy.frontier.sites.evicted import ClosedSites, DistinctCounter, ExpiringTimes, pauses
-from larbinpy.frontier.sites.named_site import Event, NamedSite, State, UrlTotals
+from larbinpy.frontier.sites.named_site import NamedSite, UrlTotals
 from larbinpy.frontier.sites.robots_rules import RobotsRules
 from larbinpy.frontier.sites.settings import Quota, SettingsOf
+from larbinpy.frontier.sites.states import Event, State
 from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
 from larbinpy.outcome import Outcome
 from larbinpy.storage.lru import LruBudget
@@ -50,6 +51,8 @@ class SiteRegistry:
         # For evicted sites: the time before which they get no request.
         self._left_alone = ExpiringTimes(sizes.expiry_step)
         self._closed_sites = ClosedSites(sizes.expiry_step)
+        # The adapted delays of sites on another node, until these sites are made.
+        self._adapted: dict[str, tuple[float, float]] = {}
         #: The sites so far.
         self.distinct_keys = DistinctCounter("\0site ")
         # An ordered set: the sites that have URLs, and some in `_touched` that have none any more.
@@ -83,6 +86,8 @@ class SiteRegistry:
             site = self._sites[key] = NamedSite(
                 key, settings, self._totals, quota=self._quota(key), held_until=held_until
             )
+            if self._adapted and (adapted := self._adapted.pop(key, None)):
+                site.pace.adapt(*adapted)
             self._states[site.state] += 1
             settings.sites += self.distinct_keys.add(key)
         self.engage(site)
@@ -211,6 +216,20 @@ class SiteRegistry:
         None of the sites may be in memory. Keys that do not belong to sites have no effect.
         """
         self._left_alone.update(until)
+
+    def take_over(self, key: str, until: float, extra: float, usual: float) -> None:
+        """Continue with the waits that the site `key` had on another node.
+
+        It gets no request before the time `until`; `extra` and `usual` are those of its pace.
+        """
+        site = self._sites.get(key)
+        if site is not None:
+            site.hold_until(until)
+            site.pace.adapt(extra, usual)
+        else:
+            self.leave_alone({key: until})
+            if extra:
+                self._adapted[key] = extra, usual
 
     def pauses(self, after: float) -> Iterator[dict[str, float]]:
         """The sites that get no request until a time beyond `after`, with that time."""

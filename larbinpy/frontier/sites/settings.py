@@ -65,6 +65,11 @@ class SiteSettings:
 SettingsOf = Callable[[str], SiteSettings]
 
 
+def is_counted(page: Page) -> bool:
+    """Whether limitPageBySite counts a reply."""
+    return page.outcome is Outcome.SUCCESS and page.url.owner is None
+
+
 class Quota:
     """The pages and bytes of one site with limits, in all runs of the crawl.
 
@@ -77,16 +82,20 @@ class Quota:
         self._key = key
         self._counts = counts
         self.limits = limits
-        self.pages, self.received = counts.get(key)
+        self.load()
 
     def __repr__(self) -> str:
         return f"<Quota {self.pages} pages, {self.received} bytes of {self.limits}>"
+
+    def load(self) -> None:
+        """Take the counts as they are stored."""
+        self.pages, self.received = self._counts.get(self._key)
 
     def count(self, page: Page) -> None:
         """Count a reply."""
         if not self.limits.counted:
             return
-        self.pages += page.outcome is Outcome.SUCCESS and page.url.robots_for is None
+        self.pages += is_counted(page)
         self.received += page.received
         self._counts.put(self._key, self.pages, self.received)
 

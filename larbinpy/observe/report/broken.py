@@ -85,11 +85,17 @@ class BrokenLinks:
         """Number of pages with broken links."""
         return len(self._pages)
 
-    def find_pages(self, folder: Path) -> None:
-        """Find the pages of each link, and all `linked_redirects`, in the record in `folder`.
+    def find_pages(self, folders: Iterable[Path]) -> None:
+        """Find the pages of each link, and all `linked_redirects`, in the records in `folders`.
 
         Without a record, the first page is taken from the log.
         """
+        for folder in folders:
+            self._search_in(folder)
+        self._add_from_log()
+        self._repeats = self._pages.repeats()
+
+    def _search_in(self, folder: Path) -> None:
         try:
             self._search(LinkReader(folder / NAME))
         except FileNotFoundError:
@@ -98,8 +104,6 @@ class BrokenLinks:
             self.unknown = f"{what_failed(error)}, so only the first page of each is known"
         except UserError as error:
             self.unknown = f"{error}; only the first page of each is known"
-        self._add_from_log()
-        self._repeats = self._pages.repeats()
 
     def _add_from_log(self) -> None:
         """Take from the log the page of each link that has none in the record.

@@ -3,13 +3,20 @@
 import csv
 import io
 import json
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from larbinpy.observe.report.broken import BrokenLinks, RedirectChain, chains
-from larbinpy.observe.report.log_files import LogFiles, first_time, until_of
+from larbinpy.observe.report.log_files import (
+    Line,
+    LogFiles,
+    by_time,
+    first_time,
+    states_in,
+    until_of,
+)
 from larbinpy.observe.report.log_summary import LogSummary, SiteCount
 from larbinpy.observe.totals import Counts, counts_of
 from larbinpy.outcome import Outcome, Trait, having
@@ -31,18 +38,22 @@ class Report:
     """
 
     def __init__(self, folder: Path) -> None:
-        logs = LogFiles(folder)
-        self.folder = logs.folder
+        logs = [LogFiles(each) for each in states_in(folder)]
+        #: The folder with the state, or with those of all nodes.
+        self.folder = logs[0].folder if len(logs) == 1 else folder
         self.summary = LogSummary()
-        started, counts, put_back = self._read_totals()
-        for line in logs.lines():
-            # A log that was rotated away may be that of an earlier crawl (--scratch). URLs that
-            # were queued again have another line, or will have one.
-            if line["ts"] >= put_back.get(line["outcome"], started):
-                self.summary.add(line)
+        counts: Counts = defaultdict(Counter)
+        lines = []
+        for log in logs:
+            started, own, put_back = _read_totals(log.folder)
+            for name, counter in own.items():
+                counts[name] += counter
+            lines.append(_counted(log.lines(), started, put_back))
+        for line in by_time(lines):
+            self.summary.add(line)
         self.summary.finish()
         self.broken = BrokenLinks(self.summary)
-        self.broken.find_pages(self.folder)
+        self.broken.find_pages([log.folder for log in logs])
         #: Links that each rule rejected, and links by another outcome that left them out.
         self.rules = _rejecting(counts.get("rules", Counter()))
         refused = counts.get("refused", Counter())
@@ -50,9 +61,9 @@ class Report:
         #: Links that limits and guards against traps left out, by the name of these.
         self.limits = counts.get("left_out", Counter()) + counts.get("traps", Counter())
         #: A line for each thing that could not be read.
-        self.errors = list(logs.errors)
-        if logs.damaged:
-            self.errors.append(f"{logs.damaged} damaged lines of the log were left out")
+        self.errors = [error for log in logs for error in log.errors]
+        if damaged := sum(log.damaged for log in logs):
+            self.errors.append(f"{damaged} damaged lines of the log were left out")
 
     def __repr__(self) -> str:
         return f"<Report {self.folder} {self.summary!r}>"
@@ -67,19 +78,29 @@ class Report:
         """URLs that robots.txt forbids."""
         return sum(self.summary.outcomes[outcome] for outcome in _ROBOTS)
 
-    def _read_totals(self) -> tuple[str, Counts, dict[str, str]]:
-        """The second when the crawl began, and its counts, as it saved them last; empty if not.
 
-        And for outcomes the time before which all URLs with that outcome were queued again.
-        """
-        try:
-            with State(self.folder).reading() as manifest:
-                totals = manifest["totals"]
-                counts = counts_of(totals["counts"])
-                put_back = until_of(manifest.get("put_back", {"until": {}}))
-                return first_time(float(totals["started"])), counts, put_back
-        except StateError:
-            return "", {}, {}
+def _read_totals(folder: Path) -> tuple[str, Counts, dict[str, str]]:
+    """The second when the crawl began, and its counts, as it saved them last; empty if not.
+
+    And for outcomes the time before which all URLs with that outcome were queued again.
+    """
+    try:
+        with State(folder).reading() as manifest:
+            totals = manifest["totals"]
+            counts = counts_of(totals["counts"])
+            put_back = until_of(manifest.get("put_back", {"until": {}}))
+            return first_time(float(totals["started"])), counts, put_back
+    except StateError:
+        return "", {}, {}
+
+
+def _counted(lines: Iterable[Line], started: str, put_back: Mapping[str, str]) -> Iterator[Line]:
+    """Those of `lines` that count.
+
+    A log that was rotated away may be that of an earlier crawl (--scratch). URLs that were queued
+    again have another line, or will have one.
+    """
+    return (line for line in lines if line["ts"] >= put_back.get(line["outcome"], started))
 
 
 def _rejecting(rules: Counter[str]) -> Counter[str]:

@@ -4,10 +4,12 @@ Files are only read. A crawl may append to them meanwhile, and a kill may have t
 """
 
 import gzip
+import heapq
 import json
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import IO, Any
 
@@ -29,15 +31,37 @@ _UNREADABLE = (".xz", ".bz2", ".zst", ".Z", ".lz4")
 _IN_MIRROR = ".larbinpy"
 
 
+def states_in(folder: Path) -> list[Path]:
+    """The folders with the states of a crawl whose stateDir is `folder`.
+
+    It may also be the folder of a mirror; a crawl by nodes has a state in a folder of each.
+    """
+    if _logs(folder):
+        return [folder]
+    if _logs(folder / _IN_MIRROR):
+        return [folder / _IN_MIRROR]
+    return [path for path in _subfolders(folder) if _logs(path)] or [folder]
+
+
+def of_nodes(folder: Path) -> bool:
+    """Whether `folder` is the stateDir of a crawl by nodes."""
+    return states_in(folder) not in ([folder], [folder / _IN_MIRROR])
+
+
+def _subfolders(folder: Path) -> list[Path]:
+    try:
+        return sorted(path for path in folder.iterdir() if path.is_dir())
+    except OSError:
+        return []
+
+
 class LogFiles:
-    """The log files in `folder`, the oldest first; `folder` may also be that of a mirror.
+    """The log files of the state in `folder`, the oldest first.
 
     Raises `UserError` if there are none.
     """
 
     def __init__(self, folder: Path) -> None:
-        if not _logs(folder) and _logs(folder / _IN_MIRROR):
-            folder = folder / _IN_MIRROR
         #: The folder with the state.
         self.folder = folder
         #: Number of lines that no crawl wrote, or that are damaged.
@@ -94,6 +118,11 @@ def first_time_saved(folder: Path) -> str:
             return first_time(float(manifest["totals"]["started"]))
     except StateError:
         return ""
+
+
+def by_time(logs: Sequence[Iterator[Line]]) -> Iterator[Line]:
+    """The lines of all logs in the order in which they were written."""
+    return heapq.merge(*logs, key=itemgetter("ts")) if len(logs) > 1 else logs[0]
 
 
 def decode(line: bytes) -> Line | None:

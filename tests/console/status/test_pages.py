@@ -110,7 +110,8 @@ def test_the_findings_are_shown_with_their_level(path: str) -> None:
     paused = pages.render(path, snapshot(state="paused", gate={}, dns={}, history={}))
     assert "Note The crawl is paused: no new requests are made." in words(paused)
     [section] = [n for n in parse(paused)[0].iter("section") if n.get("class") == "health"]
-    assert [(n.get("class"), n.text) for n in section.iter("b")] == [("note", "Note")]
+    levels = [(n.get("class"), n.text) for n in section.iter("b")]
+    assert levels == [("note", "Note"), ("note", "Node")]
     well = words(pages.render(path, snapshot(gate={}, dns={}, history={})))
     assert "All well" in well and "paused" not in well
 
@@ -336,7 +337,10 @@ def test_the_fleet_has_a_tab_if_there_is_one() -> None:
     assert "a for 40 min, this one running 44,907 17.1 342,809 512 110 ms 127.0.0.1:8081" in shown
     assert "Redis 192.0.2.9:6379 does not answer" in shown
     assert "c last seen 12 min ago gone" in shown
+    note = "All figures here are those of node a; Fleet has those of all nodes."
+    assert note in words(pages.render("/", snapshot()))
 
     alone = {key: value for key, value in snapshot().items() if key != "fleet"}
     assert "/fleet.html" not in pages.render("/", alone)
+    assert "those of node" not in pages.render("/", alone)
     assert "This crawl has no other nodes" in words(pages.render("/fleet.html", alone))

@@ -81,17 +81,17 @@ def test_a_bar_on_a_terminal() -> None:
 def test_a_bar_goes_on_where_the_runs_before_have_ended() -> None:
     out = Terminal()
     progress = make_progress("auto", out, 100)
-    progress.update(snapshot(run={"elapsed_s": 1, "success": 7}))
+    progress.update(snapshot(elapsed_s=2679, run={"elapsed_s": 1, "success": 7}))
     progress.close()
     # limitPage is that of this run.
-    assert "44907/45000" in out.getvalue()
+    assert "44907/45000 [44:39, " in out.getvalue()
 
 
 @pytest.mark.parametrize(
     ("changes", "shown"),
     [
         ({"waits_for": "docs.test: waitDuration, next request in 22 s"}, "22 s, 342,8"),
-        ({"waits_for": "x" * 200}, "[00:00, xxxxxxxx"),
+        ({"waits_for": "x" * 200}, "[44:39, xxxxxxxx"),
         ({"left_s": 725.0, "rates": {}}, "0 pages/s, about 12 min left, 48,213 replies"),
     ],
 )

@@ -48,9 +48,9 @@ def redis(tmp_path: Path) -> Iterator[RedisServer]:
 
 
 @pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    """Three masters and three replicas that the test may kill."""
-    made = Cluster(tmp_path / "cluster", program_of("redis"))
+def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]:
+    """Three masters and three replicas that the test may kill; a parameter names their engine."""
+    made = Cluster(tmp_path / "cluster", program_of(getattr(request, "param", "redis")))
     try:
         made.start()
         yield made

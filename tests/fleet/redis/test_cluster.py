@@ -7,12 +7,14 @@ import pytest
 
 from larbinpy.fleet.redis.keys import Keys
 from larbinpy.fleet.vault import Away, Behind, Taken, Verdict
-from tests.support.redisserver import Cluster, RedisServer, begin_move
+from tests.support.redisserver import ENGINES, Cluster, RedisServer, begin_move
 from tests.support.redisvault import Asker, commit_of
 
 pytestmark = pytest.mark.slow
 
 Connect = Callable[..., Asker]
+
+on_each_engine = pytest.mark.parametrize("cluster", sorted(ENGINES), indirect=True)
 
 SHARDS = 64
 KEYS = Keys("news")
@@ -38,6 +40,7 @@ def master_of(cluster: Cluster, slot: int) -> RedisServer:
     raise LookupError(slot)
 
 
+@on_each_engine
 def test_all_verbs_reach_the_right_masters(cluster: Cluster, connect: Connect) -> None:
     one = member(cluster, connect)
     take_all(one)
@@ -82,6 +85,7 @@ def test_a_flush_waits_for_a_replica(cluster: Cluster, connect: Connect) -> None
     assert one.flush() is Verdict.DONE
 
 
+@on_each_engine
 def test_a_failover_is_recognised_and_nothing_that_was_flushed_is_gone(
     cluster: Cluster, connect: Connect
 ) -> None:
@@ -101,7 +105,7 @@ def test_a_failover_is_recognised_and_nothing_that_was_flushed_is_gone(
     one.until(lambda: one.vault.lost)
     assert "became a master" in one.vault.lost
     one.until(lambda: all(answers))
-    assert isinstance(one.beat("one.1", None), Away)
+    assert isinstance(one.beat("one.1"), Away)
 
     assert "one.2" in one.surely("join", "one.2").sessions
     assert one.vault.lost == "" and one.vault.up < 20
@@ -118,15 +122,17 @@ def test_a_failover_is_recognised_and_nothing_that_was_flushed_is_gone(
     killed.start()
     one.run(1.0)
     assert one.vault.lost == "", "the old master came back as a replica"
-    assert one.beat("one.2", None).sessions
+    assert one.beat("one.2").sessions
 
 
 def test_a_master_that_restarts_before_a_replica_takes_over(
     cluster: Cluster, connect: Connect
 ) -> None:
     one = member(cluster, connect)
-    take_all(one)
     master = master_of(cluster, KEYS.shard(0).slot)
+    # With everysec, a busy disk may lose what was answered (docs/fleet.md, Durability).
+    master("CONFIG", "SET", "appendfsync", "always")
+    take_all(one)
     master.end()
     master.start()
     one.until(lambda: one.vault.lost)
@@ -146,6 +152,7 @@ def test_an_orderly_failover_is_recognised(cluster: Cluster, connect: Connect) -
     assert "became a master" in one.vault.lost
 
 
+@on_each_engine
 def test_slots_move_while_commits_run(cluster: Cluster, connect: Connect) -> None:
     """Each commit counts once, also those that met a slot half moved."""
     one = member(cluster, connect)
@@ -188,7 +195,7 @@ def test_slots_move_while_commits_run(cluster: Cluster, connect: Connect) -> Non
             go_on()
     one.until(lambda: all(waiting.values()))
     assert one.flush() is Verdict.DONE
-    assert one.vault.lost == "" and one.vault.trouble == ""
+    assert one.vault.lost == "" and one.client.trouble == ""
     for shard in range(SHARDS):
         assert len(prints[shard]) > 5
         assert one.load(shard, "").fingerprints == b"".join(prints[shard])

@@ -63,7 +63,7 @@ def test_every_verb_is_answered_once_when_the_connection_ends(
     with proxied(connect, engine) as (one, proxy):
         asked = {
             "open": ({"shards": "8"},),
-            "beat": ("one.1", None),
+            "beat": ("one.1",),
             "bury": ("nobody", 3),
             "look": (),
             "load": (0, ""),
@@ -78,7 +78,7 @@ def test_every_verb_is_answered_once_when_the_connection_ends(
         assert {verb: len(answer) for verb, answer in answers.items()} == dict.fromkeys(asked, 1)
         assert all(isinstance(answer[0], Away) for answer in answers.values())
         assert one.flush() is Verdict.DONE
-        assert one.vault.trouble == "" and one.vault.lost == ""
+        assert one.client.trouble == "" and one.vault.lost == ""
 
 
 def test_a_silent_network_counts_as_away_after_five_seconds(
@@ -86,14 +86,14 @@ def test_a_silent_network_counts_as_away_after_five_seconds(
 ) -> None:
     with proxied(connect, engine) as (one, proxy):
         proxy.is_silent = True
-        answers = one.start("beat", "one.1", None)
+        answers = one.start("beat", "one.1")
         one.run(4.5)
         assert answers == []
         one.until(lambda: answers, 1.5)
         assert isinstance(answers[0], Away)
-        assert one.vault.trouble.endswith("does not answer")
+        assert one.client.trouble.endswith("does not answer")
         proxy.is_silent = False
-        assert not isinstance(one.surely("beat", "one.1", None), Away)
+        assert not isinstance(one.surely("beat", "one.1"), Away)
         assert one.vault.lost == ""
 
 
@@ -104,14 +104,14 @@ def test_what_was_not_sent_waits_for_the_next_connection(
     one = connect(redis.port)
     one.begin("one.1")
     redis.end()
-    one.until(lambda: one.vault.trouble)
-    answers = one.start("beat", "one.1", None)
+    one.until(lambda: one.client.trouble)
+    answers = one.start("beat", "one.1")
     one.run(0.5)
     assert answers == []
-    assert one.vault.trouble.startswith(f"Redis 127.0.0.1:{redis.port} does not answer")
+    assert one.client.trouble.startswith(f"Redis 127.0.0.1:{redis.port} does not answer")
     redis.start()
     one.until(lambda: answers)
-    assert one.vault.trouble == ""
+    assert one.client.trouble == ""
 
 
 def test_a_restart_is_recognised_and_nothing_is_sent_until_the_next_join(
@@ -120,10 +120,10 @@ def test_a_restart_is_recognised_and_nothing_is_sent_until_the_next_join(
     one = connect(redis.port)
     one.begin("one.1")
     one.take(0, "", 0, "one.1")
-    assert one.commit(0, "one.1", 1, commit_of(b"x" * 8, waits="w")) is Verdict.DONE
+    assert one.commit(0, "one.1", 1, commit_of(b"x" * 8, counts={"p": 1})) is Verdict.DONE
     assert one.vault.up == inf and one.vault.lost == ""
     redis.end()
-    one.until(lambda: one.vault.trouble)
+    one.until(lambda: one.client.trouble)
     relies_on_what_is_gone = one.start("commit", 0, "one.1", 2, commit_of(b"y" * 8))
     redis.start()
     one.until(lambda: one.vault.lost)
@@ -136,14 +136,14 @@ def test_a_restart_is_recognised_and_nothing_is_sent_until_the_next_join(
     assert one.vault.lost == "" and one.vault.up < 10
     assert one.take(0, "one.1", 2, "one.2") == Taken(3)
     part = one.load(0, "")
-    assert (part.fingerprints, part.waits) == (b"x" * 8, "w")
+    assert (part.fingerprints, part.counts) == (b"x" * 8, {"p": 1})
 
 
 def test_a_server_that_sleeps_is_waited_for(redis: RedisServer, connect: Connect) -> None:
     one = connect(redis.port)
     one.begin("one.1")
     redis.signal(signal.SIGSTOP)
-    answers = one.start("beat", "one.1", None)
+    answers = one.start("beat", "one.1")
     one.run(1.0)
     redis.signal(signal.SIGCONT)
     one.until(lambda: answers)
@@ -185,13 +185,13 @@ def test_loading_is_waited_for(redis: RedisServer, connect: Connect) -> None:
     # Microseconds for each command.
     redis.options["key-load-delay"] = "100"
     redis.start(waits=False)
-    one.until(lambda: one.vault.trouble.endswith("is loading its data"))
+    one.until(lambda: one.client.trouble.endswith("is loading its data"))
     late = connect(redis.port)
     opened = late.start("open", {"shards": "8"})
-    late.until(lambda: late.vault.trouble.endswith("is loading its data"))
+    late.until(lambda: late.client.trouble.endswith("is loading its data"))
     one.until(lambda: one.vault.lost)
     late.until(lambda: opened)
-    assert one.join("one.2").sessions and one.vault.trouble == ""
+    assert one.join("one.2").sessions and one.client.trouble == ""
 
 
 def test_a_replica_that_is_promoted_by_hand_takes_over(
@@ -207,7 +207,7 @@ def test_a_replica_that_is_promoted_by_hand_takes_over(
         assert one.take(0, "", 0, "one.1") == Taken(1)
         assert one.flush() is Verdict.DONE
         redis.end()
-        one.until(lambda: one.vault.trouble)
+        one.until(lambda: one.client.trouble)
         replica("REPLICAOF", "NO", "ONE")
         one.until(lambda: one.vault.lost)
         assert one.vault.lost == f"Redis 127.0.0.1:{replica.port} took over"

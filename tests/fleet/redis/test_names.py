@@ -23,7 +23,7 @@ class Sharer:
         self.asker = asker
         crawl = asker.open({"shards": str(shards)})
         self.wall = NOW
-        self.names = RedisNames(asker.vault, crawl.id, shards, lambda: self.wall)
+        self.names = RedisNames(asker.client, crawl.id, shards, lambda: self.wall)
 
     def ask(self, verb: Callable[..., None], *arguments: Any) -> Any:
         answers: list[Any] = []

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from larbinpy.fleet.node import Node
+from larbinpy.fleet.redis.client import Client
 from larbinpy.fleet.redis.vault import RedisVault
 from larbinpy.fleet.redis.wire import Address
 from larbinpy.fleet.vault import Away, CrawlState
@@ -38,14 +39,14 @@ class DrivenVault(RedisVault):
 
     def __init__(self, address: str) -> None:
         self.poller = Poller()
-        super().__init__(self.poller, time.monotonic, Address.of(address))
+        super().__init__(Client(self.poller, time.monotonic, Address.of(address)))
 
     def step(self, now: float | None = None) -> None:
-        super().step(time.monotonic())
+        self.client.step(time.monotonic())
         self.poller.wait(0.0)
 
     def cut(self, _until: float, _fate: Callable[[], float | None]) -> None:
-        self.close()
+        self.client.close()
         self.poller.close()
 
 
@@ -94,7 +95,7 @@ class RealWorld(World):
         while not holds():
             for crawl in self.real:
                 self.now = time.monotonic()
-                assert self.now < deadline, [crawl.real.trouble for crawl in self.real]
+                assert self.now < deadline, [crawl.real.client.trouble for crawl in self.real]
                 if not crawl.node.is_over:
                     crawl.step(self.now)
             time.sleep(0.005)
@@ -155,7 +156,7 @@ def test_a_server_is_killed_and_started_again(redis: RedisServer) -> None:
             world.run_until(partial(world.has, pages))
             redis.end()
             world.forgot.append(world.now)
-            world.run_until(lambda: all(crawl.real.trouble for crawl in world.real))
+            world.run_until(lambda: all(crawl.real.client.trouble for crawl in world.real))
             redis.start()
             world.run_until(partial(world.has_lost_sessions, "anew"))
 

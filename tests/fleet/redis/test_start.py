@@ -1,4 +1,4 @@
-"""What is refused at the start, in one line each, and what is only said."""
+"""Refusals at the start, in one line each, and warnings."""
 
 import re
 import socket
@@ -76,7 +76,8 @@ def test_passwords(tmp_path: Path, connect: Connect) -> None:
     with server_with(tmp_path / "it", requirepass="s3cret/word") as server:
         # Commands of the test itself have no password.
         place = f"127.0.0.1:{server.port}"
-        assert refusal(connect(place)) == "Redis HERE asks for a password"
+        text = refusal(connect(place))
+        assert text.startswith("Redis HERE asks for a password; give it in LARBINPY_JOIN ")
         wrong = connect(f":wrong@{place}")
         assert refusal(wrong) == "Redis HERE refuses the login (WRONGPASS)"
         right = connect(f":s3cret%2Fword@{place}")
@@ -104,8 +105,8 @@ def test_a_server_without_an_append_only_file_is_warned_of(
     with server_with(tmp_path / "it", appendonly="no") as server:
         asker = connect(server.port)
         assert asker.open(SETTINGS).created
-        assert len(asker.vault.warnings) == 1
-        assert "has no append-only file" in asker.vault.warnings[0]
+        assert len(asker.client.warnings) == 1
+        assert "has no append-only file" in asker.client.warnings[0]
 
 
 def test_a_user_who_may_not(redis: RedisServer, connect: Connect) -> None:

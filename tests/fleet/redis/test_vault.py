@@ -7,7 +7,16 @@ from math import inf
 
 import pytest
 
-from larbinpy.fleet.vault import Away, Behind, CrawlState, Owned, Standing, Taken, Verdict
+from larbinpy.fleet.vault import (
+    Away,
+    Behind,
+    CrawlState,
+    Owned,
+    SiteWait,
+    Standing,
+    Taken,
+    Verdict,
+)
 from tests.support.redisserver import RedisServer
 from tests.support.redisvault import SETTINGS, Asker, commit_of
 
@@ -26,7 +35,7 @@ def test_the_first_makes_the_crawl_and_others_find_it(
     assert first.vault.up == second.vault.up == inf
     assert first.declare(CrawlState.NEW, CrawlState.RUNNING) is CrawlState.RUNNING
     assert second.declare(CrawlState.NEW, CrawlState.STOPPED) is CrawlState.RUNNING
-    assert second.vault.warnings == [] and second.vault.trouble == ""
+    assert second.client.warnings == [] and second.client.trouble == ""
 
 
 def test_members_beat_and_are_buried(engine: RedisServer, connect: Connect) -> None:
@@ -36,19 +45,32 @@ def test_members_beat_and_are_buried(engine: RedisServer, connect: Connect) -> N
     two.open(SETTINGS)
     assert list(one.join("one.1").sessions) == ["one.1"]
     assert sorted(two.join("two.1").sessions) == ["one.1", "two.1"]
-    before = two.beat("two.1", None).sessions
-    after = one.beat("one.1", b'{"pages": 3}').sessions
+    before = two.beat("two.1").sessions
+    after = one.beat("one.1").sessions
     assert after["one.1"] == before["one.1"] + 1 and after["two.1"] == before["two.1"]
-    assert engine("HGET", f"lb:{{{name}}}:told", "one.1") == b'{"pages": 3}'
 
     two.bury("one.1", before["one.1"])
-    assert "one.1" in two.beat("two.1", None).sessions, "it has beaten meanwhile"
+    assert "one.1" in two.beat("two.1").sessions, "it has beaten meanwhile"
     assert two.bury("one.1", after["one.1"]) is Verdict.DONE
-    assert one.beat("one.1", None) is Verdict.GONE
-    assert list(two.beat("two.1", None).sessions) == ["two.1"]
-    assert engine("HLEN", f"lb:{{{name}}}:told") == 0
+    assert one.beat("one.1") is Verdict.GONE
+    assert list(two.beat("two.1").sessions) == ["two.1"]
     assert two.quit("two.1") is Verdict.DONE
-    assert two.beat("two.1", None) is Verdict.GONE
+    assert two.beat("two.1") is Verdict.GONE
+
+
+def test_a_name_has_one_node_at_a_time(engine: RedisServer, connect: Connect) -> None:
+    one, two = (connect(engine.port, f"names{engine.port}") for _ in range(2))
+    one.open(SETTINGS)
+    two.open(SETTINGS)
+    assert list(one.join("a.b.1f-1").sessions) == ["a.b.1f-1"]
+    assert two.join("a.b.2f-1") is Verdict.TAKEN
+    assert two.beat("a.b.2f-1") is Verdict.GONE
+    # The same node again, and others.
+    for session in ("a.b.1f-2", "b.2f-1", "a.2f-1", "a.b.c.2f-1"):
+        assert session in two.join(session).sessions
+    one.bury("a.b.1f-1", 0)
+    one.bury("a.b.1f-2", 0)
+    assert "a.b.2f-1" in two.join("a.b.2f-1").sessions
 
 
 def test_orders_come_once_to_each_member(engine: RedisServer, connect: Connect) -> None:
@@ -56,11 +78,11 @@ def test_orders_come_once_to_each_member(engine: RedisServer, connect: Connect) 
     orders = f"lb:{{orders{engine.port}}}:orders"
     engine("XADD", orders, "*", "text", "of another time")
     one.begin("one.1")
-    assert one.beat("one.1", None).orders == []
+    assert one.beat("one.1").orders == []
     engine("XADD", orders, "*", "text", "pause")
     engine("XADD", orders, "*", "text", "resume")
-    assert [text for _, text in one.beat("one.1", None).orders] == ["pause", "resume"]
-    assert one.beat("one.1", None).orders == []
+    assert [text for _, text in one.beat("one.1").orders] == ["pause", "resume"]
+    assert one.beat("one.1").orders == []
 
 
 def test_a_crawl_that_was_removed_is_not_made_again(engine: RedisServer, connect: Connect) -> None:
@@ -68,7 +90,7 @@ def test_a_crawl_that_was_removed_is_not_made_again(engine: RedisServer, connect
     one = connect(engine.port, name)
     one.begin("one.1")
     engine("DEL", f"lb:{{{name}}}:crawl")
-    assert one.beat("one.1", None) is Verdict.GONE
+    assert one.beat("one.1") is Verdict.GONE
     assert one.join("one.2") is Verdict.GONE
 
 
@@ -79,6 +101,7 @@ def test_a_shard_is_taken_by_owner_and_number(engine: RedisServer, connect: Conn
     assert one.take(3, "", 0, "one.1") == Taken(1), "asked again after a lost answer"
     assert one.take(3, "", 0, "two.1") == Owned("one.1", 1)
     assert one.take(3, "", 1, "two.1") == Owned("one.1", 1)
+    assert one.take(3, "one.1", 0, "two.1") == Owned("one.1", 1), "looked at before it changed"
     assert one.take(3, "one.1", 1, "two.1") == Taken(2)
     assert one.leave(3, "one.1", 2) is Verdict.FENCED
     assert one.leave(3, "two.1", 1) == Behind(2)
@@ -93,12 +116,12 @@ def test_a_commit_is_applied_once(engine: RedisServer, connect: Connect) -> None
     assert one.commit(5, "one.1", 0, commit_of(b"x" * 8, owing=1)) is Verdict.FENCED
     one.take(5, "", 0, "one.1")
     assert one.commit(5, "two.1", 1, commit_of(b"x" * 8)) is Verdict.FENCED
-    commit = commit_of(b"y" * 16, {1: b"lines"}, owing=2, waits="w")
+    commit = commit_of(b"y" * 16, {1: b"lines"}, owing=2, counts={"pa": 2})
     assert one.commit(5, "one.1", 1, commit) is Verdict.DONE
     assert one.commit(5, "one.1", 1, commit) == Behind(2)
     assert one.look()[5] == Standing("one.1", 2, 2, 0)
     part = one.load(5, "")
-    assert (part.fingerprints, part.waits) == (b"y" * 16, "w")
+    assert (part.fingerprints, part.counts) == (b"y" * 16, {"pa": 2})
 
 
 def test_what_was_committed_is_loaded(engine: RedisServer, connect: Connect) -> None:
@@ -113,30 +136,61 @@ def test_what_was_committed_is_loaded(engine: RedisServer, connect: Connect) -> 
         n += 1
     blocks = {number: b"lines %d" % number for number in range(700)}
     owed = {number: b"%d" % number for number in range(0, 700, 2)}
-    commit = commit_of(b"", blocks, owed, waits="a 1\nb 2")
+    sites = {f"phttp://s{number}.test": number for number in range(1500)}
+    held = {f"http://s{number}.test": SiteWait(number) for number in range(1, 700)}
+    commit = commit_of(b"", blocks, owed, counts=sites, waits=held)
     assert one.commit(0, "one.1", n, commit) is Verdict.DONE
     finished = tuple(range(1, 660))
     assert one.commit(0, "one.1", n + 1, commit_of(finished=finished)) is Verdict.DONE
 
     cursor: str | None = ""
-    found, loaded, waits = b"", [], ""
+    found = b""
+    loaded: list[tuple[int, bytes, bytes]] = []
+    counts: dict[str, int] = {}
+    waits: dict[str, SiteWait] = {}
     while cursor is not None:
         part = one.load(0, cursor)
         found += part.fingerprints
+        assert not (loaded and (part.counts or part.waits))
         loaded += part.blocks
-        waits = waits or part.waits
+        counts |= part.counts
+        waits |= part.waits
         cursor = part.cursor
     assert found == prints
     left = [0, *range(660, 700)]
     assert loaded == [(number, blocks[number], owed.get(number, b"")) for number in left]
-    assert waits == "a 1\nb 2"
+    assert counts == sites
+    assert waits.keys() == held.keys()
+    assert all(wait.seconds <= held[site].seconds for site, wait in waits.items())
+    assert one.read_blocks(0, [699, 5, 0]) == [(699, blocks[699], b""), (0, blocks[0], owed[0])]
 
 
 def test_an_empty_shard_is_loaded_in_one_part(engine: RedisServer, connect: Connect) -> None:
     one = connect(engine.port)
     one.begin("one.1")
     part = one.load(1, "")
-    assert (part.fingerprints, list(part.blocks), part.waits, part.cursor) == (b"", [], "", None)
+    assert (part.fingerprints, list(part.blocks), part.cursor) == (b"", [], None)
+    assert (part.counts, part.waits) == ({}, {})
+
+
+def test_the_state_of_sites_is_added_up_and_waits_pass(
+    engine: RedisServer, connect: Connect
+) -> None:
+    one = connect(engine.port)
+    one.begin("one.1")
+    one.take(0, "", 0, "one.1")
+    a, b = "http://a.test", "http://[::1]:81"
+    first = commit_of(counts={"p" + a: 1, "b" + b: 2**40}, waits={a: SiteWait(60.0, 0.25, 0.125)})
+    assert one.commit(0, "one.1", 1, first) is Verdict.DONE
+    assert one.commit(0, "one.1", 1, first) == Behind(2), "done before"
+    later = commit_of(counts={"p" + a: 2, "b" + b: 5}, waits={b: SiteWait(-3.0)})
+    assert one.commit(0, "one.1", 2, later) is Verdict.DONE
+    one.run(0.2)
+    part = one.load(0, "")
+    assert part.counts == {"p" + a: 3, "b" + b: 2**40 + 5}
+    assert 55.0 < part.waits[a].seconds < 59.9
+    assert part.waits[a][1:] == (0.25, 0.125)
+    assert part.waits[b].seconds < -3.0
 
 
 def test_letters_stay_until_a_commit_has_them(engine: RedisServer, connect: Connect) -> None:
@@ -223,15 +277,15 @@ def test_a_server_that_is_full_is_waited_for(engine: RedisServer, connect: Conne
     engine("CONFIG", "SET", "maxmemory", "1")
     try:
         answers = one.start("commit", 0, "one.1", 1, commit_of(b"x" * 8, {0: b"y"}, owing=1))
-        one.until(lambda: one.vault.trouble)
-        assert "is full (maxmemory)" in one.vault.trouble
+        one.until(lambda: one.client.trouble)
+        assert "is full (maxmemory)" in one.client.trouble
         one.run(1.2)
-        assert "is full (maxmemory)" in one.vault.trouble and answers == []
+        assert "is full (maxmemory)" in one.client.trouble and answers == []
     finally:
         engine("CONFIG", "SET", "maxmemory", "0")
     one.until(lambda: answers)
     assert answers == [Verdict.DONE]
-    one.until(lambda: not one.vault.trouble)
+    one.until(lambda: not one.client.trouble)
     part = one.load(0, "")
     assert part.fingerprints == b"x" * 8
 

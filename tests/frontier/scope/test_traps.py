@@ -1,5 +1,6 @@
 """Guards against traps: which URLs they refuse, and what they leave alone."""
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -160,6 +161,31 @@ def test_a_later_run_goes_on_counting() -> None:
     assert admitted(first, [f"{A}/p/{number}" for number in range(8)]) == 8
     second.count_from(first.counts())
     assert admitted(second, [f"{A}/p/{number}" for number in range(8, 100)]) == 2
+
+
+@pytest.mark.parametrize("limit", [40, 20000])
+def test_another_node_goes_on_counting_what_was_reported(limit: int) -> None:
+    first, second = traps(limit_by_shape=limit), traps(limit_by_shape=limit)
+    reported: Counter[str] = Counter()
+
+    def report(site: str, key: str, growth: int) -> None:
+        assert site == A and key.startswith(A)
+        reported[key] += growth
+
+    first.report = report
+    assert admitted(first, [f"{A}/p/{number}" for number in range(limit - 8)]) == limit - 8
+    assert set(reported) == {A, f"{A}/p/0"}
+    # It has found some links to that site itself, and they are not counted twice.
+    second.count_from({f"{A}/p/0": 5})
+    second.count_from(reported)
+    left = admitted(second, [f"{A}/p/{number}" for number in range(limit - 8, limit + 200)])
+    assert 8 <= left <= 8 + max(1, limit // 200)
+
+
+def test_a_site_with_few_urls_reports_nothing() -> None:
+    guards = traps()
+    guards.report = lambda *_: pytest.fail("reported")
+    assert admitted(guards, [f"{A}/p/{number}" for number in range(200)]) == 200
 
 
 @given(st.lists(st.text("ab0?&=[%/;.-2", max_size=30), max_size=8))

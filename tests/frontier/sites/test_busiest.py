@@ -1,7 +1,8 @@
 from larbinpy.frontier.sites.busiest import Watch
-from larbinpy.frontier.sites.named_site import NamedSite, State, UrlTotals
+from larbinpy.frontier.sites.named_site import NamedSite, UrlTotals
 from larbinpy.frontier.sites.politeness import Waits
 from larbinpy.frontier.sites.settings import SiteSettings
+from larbinpy.frontier.sites.states import State
 from larbinpy.frontier.sizes import FrontierSizes
 from larbinpy.url import Url
 

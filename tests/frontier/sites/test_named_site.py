@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
-from larbinpy.frontier.sites import named_site
-from larbinpy.frontier.sites.named_site import TRANSITIONS, Event, NamedSite, State, UrlTotals
+from larbinpy.frontier.sites import states
+from larbinpy.frontier.sites.named_site import NamedSite, UrlTotals
 from larbinpy.frontier.sites.politeness import Waits
 from larbinpy.frontier.sites.settings import SiteSettings
+from larbinpy.frontier.sites.states import TRANSITIONS, Event, State
 from larbinpy.outcome import Outcome
 from larbinpy.url import Url
 from tests.support.frontiers import held_by
@@ -23,7 +24,7 @@ def drawn() -> list[tuple[tuple[State, Event], State]]:
     arrow = r"(?=\b([A-Z]+) -+([a-z_]+)-+> ([A-Z]+)\b)"
     return [
         ((State[state], Event[event.upper()]), State[then])
-        for state, event, then in re.findall(arrow, named_site.__doc__)
+        for state, event, then in re.findall(arrow, states.__doc__)
     ]
 
 
@@ -145,13 +146,13 @@ def test_urls_are_admitted_in_order_and_some_at_a_time(site: NamedSite) -> None:
 def test_only_the_robots_txt_of_others_is_fetched_before_the_rules_are_known(
     site: NamedSite,
 ) -> None:
-    page, robots = Url(f"{site.key}/", 1), Url(f"{site.key}/r", 0, robots_for="http://b.test")
+    page, robots = Url(f"{site.key}/", 1), Url(f"{site.key}/r", 0, owner="http://b.test")
     for url in (page, robots):
         site.park(url)
     for event in (Event.WANTED, Event.ADDRESS):
         site.on(event)
-    assert site.admit_robots() == [robots]
-    assert (site.admit_robots(), site.waiting, totals(site)) == ([], [page], (1, 0))
+    assert site.admit_others() == [robots]
+    assert (site.admit_others(), site.waiting, totals(site)) == ([], [page], (1, 0))
 
 
 def test_a_ready_url_is_taken_and_lands(site: NamedSite) -> None:

@@ -9,7 +9,8 @@ from hypothesis import settings
 from hypothesis.stateful import invariant
 
 from larbinpy.dns.lookup import Answer
-from larbinpy.frontier.sites.named_site import State, without_robots
+from larbinpy.frontier.sites.named_site import number_of_pages
+from larbinpy.frontier.sites.states import State
 from larbinpy.frontier.sizes import FrontierSizes
 from larbinpy.observe import url_status
 from larbinpy.observe.site_tables import site_tables
@@ -367,9 +368,9 @@ class SmallCrawl(Crawl):
     def urls_are_counted_where_they_are(self) -> None:
         self.frontier.resize(2)
         sites = registry_of(self.frontier)
-        waiting = sum(without_robots(site.waiting) + len(site.retries) for site in sites)
+        waiting = sum(number_of_pages(site.waiting) + len(site.retries) for site in sites)
         assert sites.lengths()["named_sites"] == waiting
-        assert sites.lengths()["ip_sites"] == sum(without_robots(site.ready) for site in sites)
+        assert sites.lengths()["ip_sites"] == sum(number_of_pages(site.ready) for site in sites)
         assert all(len(one) or one.in_flight for one in addresses_of(self.frontier))
 
     @invariant()

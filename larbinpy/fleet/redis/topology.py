@@ -1,0 +1,316 @@
+"""The masters that have the keys: one Redis, or those of a Cluster, followed through failovers.
+
+`Topology` keeps a link to each master. It looks which one has which slot at the start, when a
+request was sent to the wrong one, when a link ended, and from time to time.
+"""
+
+from collections.abc import Iterable
+from math import inf
+from typing import Protocol
+
+import hiredis
+
+from larbinpy.errors import UserError
+from larbinpy.fleet.redis import scripts
+from larbinpy.fleet.redis.connection import Request
+from larbinpy.fleet.redis.link import AWAY, Link
+from larbinpy.fleet.redis.requirements import refusal, risk
+from larbinpy.fleet.redis.runs import Runs, has_taken_over
+from larbinpy.fleet.redis.slots import Redirect, SlotMap
+from larbinpy.fleet.redis.wire import Address, Server, pack, read_info
+from larbinpy.loop.clock import Clock
+from larbinpy.loop.poller import Poller
+
+#: Seconds before a look, after a request was refused or a link has ended.
+SOON = 0.1
+LATER = 0.5
+#: Seconds between two looks if nothing has happened: a flush has to know of new replicas.
+_USUALLY = 5.0
+_CLUSTER_SLOTS = pack("CLUSTER", "SLOTS")
+_INFO_REPLICATION = pack("INFO", "replication")
+
+
+class RedisAway(UserError):
+    """Redis does not answer now, but may later."""
+
+
+class Router(Protocol):
+    """Sends requests to the masters."""
+
+    def reroute(self, requests: Iterable[Request] = ()) -> None:
+        """Masters have changed: send these, and those without a master, to the new ones."""
+
+    def forget(self, why: str) -> None:
+        """Writes that were acknowledged may be gone."""
+
+    def failed(self, link: Link, request: Request, error: hiredis.ReplyError) -> None:
+        """A request was answered with an error."""
+
+
+class Topology:
+    """The servers at `address`, and the masters among them. `Router` hears of changes."""
+
+    def __init__(self, poller: Poller, clock: Clock, address: Address, router: Router) -> None:
+        self._poller = poller
+        self._clock = clock
+        self._address = address
+        self._router = router
+        self._links: dict[Server, Link] = {}
+        # The connected master of a single Redis, or the owners of the slots of a Cluster.
+        self._single: Link | None = None
+        self._map: SlotMap | None = None
+        self._runs = Runs()
+        self._is_looking = False
+        self._look_due = inf
+        self._failure: UserError | None = None
+        # Why a Cluster could not be taken in so far.
+        self._down = ""
+        #: Whether all masters have been reached once.
+        self.is_open = False
+        #: Warnings for the user, once each.
+        self.warnings: list[str] = []
+        for server in address.servers:
+            self.link(server).start()
+
+    def __repr__(self) -> str:
+        return f"<Topology {list(self._links.values())}>"
+
+    # -- what is known
+
+    @property
+    def is_cluster(self) -> bool:
+        return self._map is not None
+
+    @property
+    def masters(self) -> list[Link]:
+        """The links to the masters, connected or not."""
+        if self._map is not None:
+            return [self.link(server) for server in self._map.masters]
+        return [self._single] if self._single is not None else []
+
+    @property
+    def links(self) -> list[Link]:
+        return list(self._links.values())
+
+    @property
+    def servers(self) -> set[Server]:
+        """All servers, with the replicas of a Cluster."""
+        return {*self._links, *self._replicas}
+
+    @property
+    def _replicas(self) -> set[Server]:
+        masters = self._map.masters.values() if self._map is not None else ()
+        return {replica for master in masters for replica in master.replicas}
+
+    def owner(self, slot: int) -> Link | None:
+        """The link to the master of `slot`, if that is known."""
+        if self._map is None:
+            return self._single
+        server = self._map.owners[slot]
+        return self.link(server) if server is not None else None
+
+    def replicas(self, link: Link) -> int:
+        """The number of replicas that a master has."""
+        if self._map is not None and link.server in self._map.masters:
+            return len(self._map.masters[link.server].replicas)
+        return int(link.info.get("connected_slaves", "0"))
+
+    @property
+    def run_ids(self) -> set[str]:
+        """The runs of the masters; one that took over from another is not among them."""
+        return {link.run_id for link in self.masters if not has_taken_over(link.info)}
+
+    @property
+    def age(self) -> float:
+        """Seconds since the last of the masters started or took over; -inf if none is known."""
+        since = max((self._runs.since(link.server) for link in self.masters), default=inf)
+        return self._clock() - since
+
+    @property
+    def trouble(self) -> str:
+        """One line about a server that is not connected; "" otherwise."""
+        for link in self.masters or self._links.values():
+            if not link.is_ready and link.trouble:
+                return f"Redis {link.server} {link.trouble}"
+        return ""
+
+    # -- steps
+
+    @property
+    def deadline(self) -> float:
+        """When `step` has something to do at the latest; -inf: now."""
+        links = self._links.values()
+        if any(link.has_unsent for link in links):
+            return -inf
+        times = [link.deadline for link in links]
+        return min([self._look_due, *(time for time in times if time is not None)])
+
+    def step(self, now: float) -> None:
+        """Look, connect and send. Raises UserError for what the user must correct."""
+        if now >= self._look_due:
+            self._look()
+        for link in self.links:
+            link.step(now)
+        if self._failure is not None:
+            raise self._failure
+        if not self.is_open:
+            self._open_or_fail()
+
+    def close(self) -> None:
+        for link in self._links.values():
+            link.stop()
+
+    def link(self, server: Server) -> Link:
+        """The link to a server, which is made if there is none."""
+        link = self._links.get(server)
+        if link is None:
+            login = self._address.login
+            link = Link(self._poller, self._clock, self, server, login, scripts.LOADS)
+            self._links[server] = link
+        return link
+
+    def fail(self, why: str) -> None:
+        """Let the next step raise UserError."""
+        self._failure = self._failure or UserError(why)
+
+    def _open_or_fail(self) -> None:
+        links = self.masters or [self.link(server) for server in self._address.servers]
+        if self._down and not self.masters:
+            raise RedisAway(self._down)
+        if self.masters and all(link.is_ready for link in links):
+            self.is_open = True
+            return
+        failed = [link for link in links if link.trouble and not link.loading]
+        if failed and (self.masters or len(failed) == len(links)):
+            kind = UserError if failed[0].refuses else RedisAway
+            raise kind(f"Redis {failed[0].server} {failed[0].trouble}")
+
+    def _release(self) -> None:
+        """Send what waited for the masters to be known."""
+        if self.masters and all(link.is_ready for link in self.masters):
+            self.is_open = True
+        self._router.reroute()
+
+    # -- what links report
+
+    def ready(self, link: Link) -> None:
+        """Check a connected server, and take it in."""
+        info, server = link.info, link.server
+        if why := refusal(info):
+            self.fail(f"Redis {server} {why}")
+        warning = f"Redis {server} {risk(info)}"
+        if risk(info) and warning not in self.warnings:
+            self.warnings.append(warning)
+        is_clustered = info.get("cluster_enabled") == "1"
+        if not is_clustered and info.get("role") != "master":
+            link.drop("is a replica")
+            return
+        is_anew = self._runs.connected(server, info, self._clock())
+        if is_anew:
+            self._router.forget(f"Redis {server} was started anew")
+        if is_clustered:
+            self._look(link)
+        else:
+            self._take_single(link, is_anew=is_anew)
+
+    def _take_single(self, link: Link, *, is_anew: bool) -> None:
+        last, self._single = self._single, link
+        if last not in (None, link) and not is_anew:
+            self._router.forget(f"Redis {link.server} took over")
+        for other in self.links:
+            if other is not link:
+                self._retire(other)
+        self._release()
+
+    def _retire(self, link: Link) -> None:
+        """End a link to a server that is no master."""
+        self._router.reroute(link.take_unsent())
+        link.stop()
+
+    def away(self, link: Link) -> None:
+        """Look for who has taken over."""
+        if self._map is not None:
+            if link.server not in self._map.masters:
+                self._retire(link)
+            self._look_in(LATER)
+        elif link is self._single:
+            for server in self._address.servers:
+                self.link(server).start()
+
+    def failed(self, link: Link, request: Request, error: hiredis.ReplyError) -> None:
+        self._router.failed(link, request, error)
+
+    # -- looks
+
+    def look_soon(self) -> None:
+        """Look again for the slots of a Cluster, or for the replicas of a single Redis."""
+        if self._map is not None:
+            self._look_in(SOON)
+        elif self._single is not None:
+            link = self._single
+            link.send(Request(_INFO_REPLICATION, lambda reply: _note_replicas(link, reply)))
+
+    def moved(self, to: Redirect) -> bool:
+        """Note that a slot is at another master; whether that one is known."""
+        is_known = self._map is not None and to.server in self._map.masters
+        if self._map is not None and is_known:
+            self._map.owners[to.slot] = to.server
+        self.look_soon()
+        return is_known
+
+    def _look_in(self, seconds: float) -> None:
+        self._look_due = min(self._look_due, self._clock() + seconds)
+
+    def _look(self, at: Link | None = None) -> None:
+        """Ask a server for the owners of all slots."""
+        self._look_due = inf
+        if self._is_looking:
+            return
+        links = [link for link in self._links.values() if link.is_ready]
+        # The one that has answered everything is the least likely to be silent.
+        asked = at or min(links, key=lambda link: link.unanswered, default=None)
+        if asked is None:
+            for server in {*self._address.servers, *self._replicas}:
+                self.link(server).start()
+            self._look_in(LATER)
+            return
+        self._is_looking = True
+        asked.send(Request(_CLUSTER_SLOTS, lambda reply: self._looked(asked, reply)))
+
+    def _looked(self, asked: Link, reply: object) -> None:
+        self._is_looking = False
+        if reply is AWAY or isinstance(reply, hiredis.ReplyError):
+            self._look_in(LATER)
+            return
+        fresh = SlotMap.of(reply, asked.server)
+        if fresh.uncovered:
+            if self._map is None:
+                lacks = f"{fresh.uncovered} slots have no master"
+                self._down = f"Redis {asked.server} has a Cluster that is down: {lacks}"
+            self._look_in(LATER)
+            return
+        self._look_in(_USUALLY)
+        self._take_map(fresh)
+
+    def _take_map(self, fresh: SlotMap) -> None:
+        last, self._map = self._map, fresh
+        for server in fresh.masters:
+            self.link(server).start()
+        for new in fresh.newcomers(last) if last is not None else ():
+            self._runs.took_over(new.server, self._clock())
+            self._router.forget(f"Redis {new.server} became a master")
+        for link in self.links:
+            if link.server not in fresh.masters:
+                self._retire(link)
+        if last is not None:
+            for link in self.masters:
+                if not link.is_ready:
+                    # Its slots may have gone to others.
+                    self._router.reroute(link.take_unsent())
+                    self._look_in(LATER)
+        self._release()
+
+
+def _note_replicas(link: Link, reply: object) -> None:
+    if isinstance(reply, bytes):
+        link.info["connected_slaves"] = read_info(reply).get("connected_slaves", "0")

@@ -1,0 +1,103 @@
+"""An order waits for the answers of the sessions that got it, and no longer than they live."""
+
+from typing import Any
+
+from larbinpy.crawl.fleet.gathering import Gathering
+from larbinpy.fleet.answers import is_settled
+from larbinpy.fleet.board import SILENT, Board, Report
+from larbinpy.fleet.vault import CrawlState, Then
+
+PATIENCE = 600.0
+
+
+class FakeBoard:
+    """The board of some nodes, by their sessions, and the answers that they have given."""
+
+    def __init__(self, **sessions: str) -> None:
+        self.sessions = sessions
+        self.ages = dict.fromkeys(sessions, 0.0)
+        self.given: list[str] = []
+
+    def order(self, then: Then[str]) -> None:
+        then("1-0")
+
+    def answers(self, order: str, then: Then[list[dict[str, Any]]]) -> None:
+        then([{"node": name, "ok": True} for name in self.given])
+
+    def now(self) -> Board:
+        reports = {
+            name: Report(self.ages[name], {"session": session})
+            for name, session in self.sessions.items()
+        }
+        return Board(CrawlState.RUNNING, dict.fromkeys(self.sessions.values(), 1), reports, 0, 0)
+
+    def read(self, then: Then[Board]) -> None:
+        then(self.now())
+
+
+def ended(board: FakeBoard, gathering: Gathering, *, after: float = 0.0) -> float:
+    """The time at which it ends, of those in steps of 50 ms."""
+    now = after
+    while not gathering.is_over:
+        gathering.step(now)
+        now += 0.05
+    return now
+
+
+def gathering_of(board: FakeBoard) -> Gathering:
+    return Gathering(board, board.order, board.now().alive, PATIENCE)  # type: ignore[arg-type]
+
+
+def test_it_ends_when_all_have_answered() -> None:
+    board = FakeBoard(a="a.1", b="b.1")
+    gathering = gathering_of(board)
+    gathering.step(0.0)
+    board.given = ["a"]
+    gathering.step(0.1)
+    assert not gathering.is_over
+    board.given = ["a", "b"]
+    assert ended(board, gathering, after=0.2) < 1
+    assert gathering.silent == []
+
+
+def test_a_dead_node_is_not_waited_for() -> None:
+    board = FakeBoard(a="a.1", b="b.1")
+    gathering = gathering_of(board)
+    board.given, board.ages["b"] = ["a"], SILENT
+    assert ended(board, gathering) < 2
+    assert (list(gathering.answers), gathering.silent) == (["a"], ["b"])
+
+
+def test_a_node_that_joined_anew_has_not_got_the_order() -> None:
+    board = FakeBoard(a="a.1", b="b.1")
+    gathering = gathering_of(board)
+    board.given, board.sessions["b"] = ["a"], "b.2"
+    assert ended(board, gathering) < 2
+    assert gathering.silent == ["b"]
+
+
+def test_a_node_that_answered_and_left_is_heard() -> None:
+    board = FakeBoard(a="a.1")
+    gathering = gathering_of(board)
+    gathering.step(0.0)
+    gathering.step(0.1)
+    board.given = ["a"]
+    del board.sessions["a"]
+    ended(board, gathering, after=0.2)
+    assert gathering.silent == []
+
+
+def test_a_living_node_is_waited_for() -> None:
+    board = FakeBoard(a="a.1")
+    assert ended(board, gathering_of(board)) >= PATIENCE
+
+
+def test_a_question_is_settled_when_the_owner_or_a_witness_has_answered() -> None:
+    nothing, owner, witness = {"ok": True}, {"ok": True, "owner": True}, {"ok": True, "state": "x"}
+    assert not is_settled({"a": nothing}, [])
+    assert not is_settled({"a": nothing}, ["b"])
+    assert not is_settled({}, ["b"])
+    assert is_settled({"a": nothing, "b": owner}, [])
+    assert is_settled({"a": witness}, ["b"])
+    # Nobody runs who could be asked.
+    assert is_settled({}, [])
