@@ -299,7 +299,7 @@ def test_the_commands(database: OnServer) -> None:
 
     assert json.loads(run("search", "--json", "water"))["url"] == A
     assert "The sea" in run("show", A)
-    assert A in run("changes")
+    assert A in run("changes", "--since", "2000-01-01")
     for option in ("--verify", "--rebuild", "--optimize", "--verify"):
         run("index", option)
     assert json.loads(run("search", "--json", "boats"))["url"] == B

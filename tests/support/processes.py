@@ -26,6 +26,12 @@ def command(pid: int) -> str:
         return ""
 
 
+def cpu(pid: int) -> float:
+    """Seconds of processor that a living process has taken."""
+    fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def indexer_of(crawl: int) -> int | None:
     """The indexer of the crawl with this number, while there is one."""
     found = [pid for pid in children(crawl) if "larbinpy.database.indexer" in command(pid)]

@@ -22,7 +22,8 @@ class Ledger:
     #: Logins that began before the last one had ended, and requests for pages during a login.
     entangled: list[str] = field(default_factory=list)
     #: The shortest time between the arrivals of two requests at a server (s), and the greatest
-    #: number of requests that were open at the same time.
+    #: number of requests that were open at the same time. The answer to a challenge belongs to the
+    #: request that was challenged: it carries the nonce of that reply.
     gap: float = float("inf")
     at_once: int = 0
 
@@ -44,10 +45,16 @@ def ledger(door: Door) -> Ledger:
     made.entangled = _entangled(log)
     for host in {heard.server for heard in log}:
         own = [heard for heard in log if heard.server == host]
-        gaps = [later.began - earlier.began for earlier, later in pairwise(own)]
+        gaps = [b.began - a.began for a, b in pairwise(own) if not _is_answer(a, b)]
         made.gap = min([made.gap, *gaps])
         made.at_once = max(made.at_once, _at_once(own))
     return made
+
+
+def _is_answer(challenged: Heard, heard: Heard) -> bool:
+    """Whether `heard` answers the challenge in the reply to `challenged`."""
+    same = (challenged.method, challenged.target) == (heard.method, heard.target)
+    return same and challenged.status == 401 and "authorization" in heard.headers
 
 
 def _entangled(log: list[Heard]) -> list[str]:

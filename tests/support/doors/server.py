@@ -145,9 +145,10 @@ class _Handler(BaseHTTPRequestHandler):
         said = owner.answer(heard)
         if said.delay:
             time.sleep(said.delay)
+        # Before the client can have the reply, and send its next request.
+        heard.ended = time.monotonic()
         # By one write, as Nagle's algorithm would delay the second one.
         self.wfile.write(said.wire())
-        heard.ended = time.monotonic()
 
     do_GET = do_POST = do_HEAD = do_PUT = do_DELETE = _reply
 
