@@ -42,12 +42,8 @@ _PARTS = re.compile("[/;:!]")
 Words = tuple[str, ...]
 
 
-def ends_session(href: str, text: str = "") -> bool:
-    """Whether a link to the canonical URL `href` with this text ends a session, by its words."""
-    return _is_address(href) or _is_text(text)
-
-
-def _is_address(href: str) -> bool:
+def ends_session(href: str) -> bool:
+    """Whether a link to the canonical URL `href` ends a session, by the words of the URL."""
     path, _, query = href.partition("?")
     # Without scheme, host and port.
     parts = path.split("/")[3:]
@@ -74,7 +70,8 @@ def _is_parameter(pair: str) -> bool:
 
 
 @lru_cache(1 << 12)
-def _is_text(text: str) -> bool:
+def says_logout(text: str) -> bool:
+    """Whether the text of a link or a button says that it ends a session."""
     if not text or len(text) > 4 * _LONGEST:
         return False
     # "Log out (mary)"; not "(Log out)".

@@ -9,8 +9,9 @@ from http import HTTPStatus
 from typing import Any
 
 from larbinpy.login.exchange import Ask, Grant, LoginFailed, asked, next_of
-from larbinpy.login.judge import Judge, Standing, has_password_field
+from larbinpy.login.judge import Judge, Standing, has_html, has_password_field
 from larbinpy.login.logout import ends_session
+from larbinpy.login.logout_links import logout_links
 from larbinpy.login.methods import request_headers, steps_of
 from larbinpy.login.methods.hook import UserLogin
 from larbinpy.login.recent import RecentCounts
@@ -87,6 +88,8 @@ class Session:
         # The unconfirmed pages of the loss before.
         self._suspects: set[str] = set()
         self._ends: dict[str, None] = {}
+        # Links that say on a page that they log out: they may change with each page.
+        self._said = RecentCounts(_MOST_REMEMBERED)
         self._load(kept)
 
     def __repr__(self) -> str:
@@ -238,9 +241,9 @@ class Session:
         """The header lines of a request to the site for `href`, at the Unix time `wall`."""
         return request_headers(self._login, self._grant, href, wall)
 
-    def avoids(self, href: str, text: str = "") -> bool:
+    def avoids(self, href: str) -> bool:
         """Whether a link of the site is not asked for: it ends the session, or is a login page."""
-        if href in self._ends or ends_session(href, text):
+        if href in self._ends or href in self._said or ends_session(href):
             return True
         return self._judge.login_pages.only(href)
 
@@ -253,6 +256,12 @@ class Session:
         if standing is Standing.UNKNOWN and self.state is not SessionState.IN:
             return Standing.OUT
         return standing
+
+    def note_links(self, page: Page) -> None:
+        """Note the links of a page that say that they log out, before they are followed."""
+        if has_html(page):
+            for href in logout_links(page):
+                self._said.add(href)
 
     def came(self, url: Url, standing: Standing) -> None:
         """The page of `url` came, and is not OUT."""

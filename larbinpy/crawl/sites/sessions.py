@@ -153,7 +153,9 @@ class SiteSessions:
             return Judgement(Verdict.KEEP)
         standing = door.session.standing(page)
         if standing is not Standing.OUT:
-            door.gave = door.gave or page.outcome is Outcome.SUCCESS
+            if page.outcome is Outcome.SUCCESS:
+                door.gave = True
+                door.session.note_links(page)
             # One that is tried again has not come yet.
             if standing is Standing.IN or not is_retried(page.outcome, page.status):
                 door.session.came(url, standing)
