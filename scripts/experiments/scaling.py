@@ -1,14 +1,15 @@
 """How many times faster a fleet is than one node: ``scripts/experiments/scaling CASE``.
 
-half: 1, 2 and 3 nodes with half a core each, and one process alone with half a core.
-free: one process alone on all cores, and `--nodes 2`.
+half: 1, 2 and 3 nodes with half a core each, and as many processes that crawl apart.
+free: one process alone on all cores, `--nodes 2`, and two processes that crawl apart.
 slow: 1 and 4 nodes with 300 connexions each, on a web whose replies take 500 ms.
 
-The web grows with the nodes: each has as many hosts, so that all are measured on the same part of
-each host. Nodes join before the seeds come. The rate is that of a window: from the page of each
-node by which all have found their speed to the first node that has so many that it may run short.
-So neither joining nor an uneven end counts. A share of a core is a control group (version 1), as
-on a machine of its own; that takes root.
+Processes apart are a control: they share nothing but the machine, so they are as fast as a fleet
+that costs nothing. The web grows with the processes: each has as many hosts, so that all are
+measured on the same part of each host. Nodes join before the seeds come. The rate is that of a
+window: from the page of each node by which all have found their speed to the first node that has so
+many that it may run short. So neither joining nor an uneven end counts. A share of a core is a
+control group (version 1), as on a machine of its own; that takes root.
 """
 
 import json
@@ -23,6 +24,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 import click
 from benchmarks.corpora import Source, chosen
@@ -46,11 +48,24 @@ _SLOW = 0.5
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
+class Group(NamedTuple):
+    """So many nodes of a fleet, or processes that crawl apart."""
+
+    processes: int
+    joined: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.processes} {'joined' if self.joined else 'apart'}"
+
+
+ALONE = Group(1, joined=False)
+
+
 @dataclass(frozen=True)
 class Case:
-    """Fleets that are compared; 0 nodes are one process alone."""
+    """The groups that are compared with the first."""
 
-    counts: tuple[int, ...]
+    groups: tuple[Group, ...]
     #: Part of a core for each node; 0 for all cores.
     share: float = 0.0
     #: Whether one command starts the nodes (--nodes).
@@ -61,9 +76,12 @@ class Case:
 
 
 CASES = {
-    "half": Case((0, 1, 2, 3), share=0.5),
-    "free": Case((0, 2), one_command=True),
-    "slow": Case((1, 4), connexions=300, slow=True),
+    "half": Case(
+        (ALONE, Group(1), Group(2), Group(2, joined=False), Group(3), Group(3, joined=False)),
+        share=0.5,
+    ),
+    "free": Case((ALONE, Group(2), Group(2, joined=False)), one_command=True),
+    "slow": Case((Group(1), Group(4)), connexions=300, slow=True),
 }
 
 
@@ -103,7 +121,7 @@ def cpu(pid: int) -> float:
 
 
 @contextmanager
-def group(name: str, share: float) -> Iterator[Path | None]:
+def control_group(name: str, share: float) -> Iterator[Path | None]:
     """A control group with a part of a core; None for all cores."""
     if not share:
         yield None
@@ -169,22 +187,30 @@ def larbinpy(*arguments: str | Path) -> list[str | Path]:
 
 
 class Crawl:
-    """A fleet, or one process that is alone, from its start to the end of its window."""
+    """A group, from its start to the end of its window."""
 
-    def __init__(self, case: Case, nodes: int, hosts: int, web: Served, folder: Path) -> None:
+    def __init__(self, case: Case, group: Group, hosts: int, web: Served, folder: Path) -> None:
         self._case = case
-        self._nodes = nodes
+        self._group = group
+        self._hosts = hosts
         self._web = web
         self._folder = folder
         self._first, self._last = (int(part * hosts * _PAGES) for part in (_FIRST, _LAST))
-        self._seeds = folder / "seeds"
-        self._seeds.write_text("".join(f"{web.seed(k)}\n" for k in range(hosts * max(1, nodes))))
+
+    def _seeds(self, first: int, last: int) -> Path:
+        """A file with the start pages of some hosts."""
+        path = self._folder / f"seeds-{first}"
+        path.write_text("".join(f"{self._web.seed(host)}\n" for host in range(first, last)))
+        return path
 
     def measure(self) -> Rate:
         with ExitStack() as closing:
             pids: dict[str, list[int]] = {"nodes": [], "redis": [], "server": [self._web.pid]}
-            if not self._nodes:
-                pids["nodes"].append(self._start(closing, "alone", "", "-i", self._seeds))
+            count, hosts = self._group.processes, self._hosts
+            if not self._group.joined:
+                for k in range(count):
+                    seeds = self._seeds(k * hosts, (k + 1) * hosts)
+                    pids["nodes"].append(self._start(closing, f"n{k}", "", "-i", seeds))
             else:
                 join, pid = closing.enter_context(redis(self._folder))
                 pids["redis"].append(pid)
@@ -192,13 +218,14 @@ class Crawl:
                 silent = closing.enter_context(socket.create_server(("127.0.0.1", 0)))
                 begin = "http://{}:{}/".format(*silent.getsockname())
                 if self._case.one_command:
-                    many = ("--nodes", str(self._nodes))
+                    many = ("--nodes", str(count))
                     pids["nodes"].append(self._start(closing, "n", join, begin, *many))
                 else:
-                    for k in range(self._nodes):
+                    for k in range(count):
                         pids["nodes"].append(self._start(closing, f"n{k}", join, begin))
                 self._wait(join)
-                subprocess.run(larbinpy("seed", "--join", join, "-i", self._seeds), check=True)
+                seeds = self._seeds(0, count * hosts)
+                subprocess.run(larbinpy("seed", "--join", join, "-i", seeds), check=True)
             return self._window(pids)
 
     def _start(self, closing: ExitStack, name: str, join: str, *more: str | Path) -> int:
@@ -206,9 +233,13 @@ class Crawl:
         conf.write_text(
             f"waitDuration 0 depthInSite 1000000 pagesConnexions {self._case.connexions}\n"
             f"allowPrivate outputMode none outputDir {self._folder / 'out'}\n"
-            f"stateDir {self._folder / 'state'}\n" + (f"join {join} node {name}\n" if join else "")
+            + (
+                f"stateDir {self._folder / 'state'} join {join} node {name}\n"
+                if join
+                else f"stateDir {self._folder / 'state' / name}\n"
+            )
         )
-        held = closing.enter_context(group(name, self._case.share))
+        held = closing.enter_context(control_group(name, self._case.share))
         process = closing.enter_context(started(larbinpy("crawl", "-c", conf, *more)))
         if held is not None:
             (held / "cgroup.procs").write_text(str(process.pid))
@@ -227,8 +258,9 @@ class Crawl:
             if told:
                 status = json.loads(told)
                 shares = [node.get("shards") or 0 for node in status["nodes"]]
-                least = status["shards"]["all"] // self._nodes - self._nodes
-                if len(shares) == self._nodes and min(shares) >= least:
+                count = self._group.processes
+                least = status["shards"]["all"] // count - count
+                if len(shares) == count and min(shares) >= least:
                     return
         raise click.ClickException("the nodes did not get their shares")
 
@@ -244,7 +276,7 @@ class Crawl:
             if any(_lines(log) >= self._last for log in logs):
                 break
         nodes = [_times(log) for log in self._folder.glob("state/**/crawl.jsonl")]
-        if len(nodes) != max(1, self._nodes) or min(map(len, nodes)) <= self._first:
+        if len(nodes) != self._group.processes or min(map(len, nodes)) <= self._first:
             have = ", ".join(f"{len(times):,}" for times in nodes)
             raise click.ClickException(f"no window: the nodes have {have or 'no'} pages")
         start = max(times[self._first] for times in nodes)
@@ -275,34 +307,38 @@ def _times(log: Path) -> list[float]:
 def main(case: str, hosts: int, rounds: int) -> None:
     compared = CASES[case]
     warn_of_load()
-    columns = ("pages/s", "us a page: nodes", "Redis", "server", "times the first", "times one")
-    table = Table(f"scaling, {case}", "nodes", "round", *columns)
-    totals = dict.fromkeys(compared.counts, 0.0)
+    columns = ("pages/s", "us a page: nodes", "Redis", "server", "times the first")
+    table = Table(f"scaling, {case}", "processes", "round", *columns)
+    totals = dict.fromkeys(compared.groups, 0.0)
     _CACHE.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix="scaling-", dir=_CACHE) as name, ExitStack() as closing:
         folder = Path(name)
-        all_hosts = hosts * max(compared.counts)
+        all_hosts = hosts * max(compared.groups).processes
         served = slow_web() if compared.slow else documentation(all_hosts, folder)
         web = closing.enter_context(served)
         for number in range(rounds):
-            rates: dict[int, float] = {}
-            for count in compared.counts:
-                own = folder / f"{number}-{count}"
+            base = 0.0
+            for group in compared.groups:
+                own = folder / f"{number}-{group}".replace(" ", "-")
                 own.mkdir()
-                rate = Crawl(compared, count, hosts, web, own).measure()
-                rates[count] = rate.pages
-                totals[count] += rate.pages
-                say(f"{count or 'alone'}: {rate}")
-                first, one = rates[compared.counts[0]], rates.get(1)
-                table.add(
-                    *(count or "alone", number + 1, rate.pages, rate.nodes, rate.redis),
-                    *(rate.server, rate.pages / first, rate.pages / one if one else ""),
-                )
+                rate = Crawl(compared, group, hosts, web, own).measure()
+                base = base or rate.pages
+                totals[group] += rate.pages
+                say(f"{group}: {rate}")
+                cost = (rate.nodes, rate.redis, rate.server)
+                table.add(str(group), number + 1, rate.pages, *cost, rate.pages / base)
     print(table.markdown())
-    first = compared.counts[0]
-    for count in compared.counts[1:]:
-        base = 1 if count > 1 and 1 in totals else first
-        print(f"{count} / {base or 'alone'}: {totals[count] / totals[base]:.2f}")
+    for group, like in _pairs(compared.groups):
+        print(f"{group} / {like}: {totals[group] / totals[like]:.2f}")
+
+
+def _pairs(groups: Sequence[Group]) -> Iterator[tuple[Group, Group]]:
+    """Each group with the first, with one of its kind, and with as many processes apart."""
+    for group in groups[1:]:
+        likes = (groups[0], Group(1, group.joined), Group(group.processes, joined=False))
+        yield from (
+            (group, like) for like in dict.fromkeys(likes) if like in groups and like != group
+        )
 
 
 if __name__ == "__main__":
