@@ -1,8 +1,8 @@
 """The state of sites that goes with their shard: what was counted of them, and their waits.
 
-What belongs to a shard is noted in the journal when it changes, so that the next node continues
-with it. robots.txt, with its Crawl-delay, is fetched again by that node; cookies stay where they
-are.
+The state that belongs to a shard is noted in the journal when it changes, so that the next node
+continues with it. robots.txt, with its Crawl-delay, is fetched again by that node; cookies stay
+where they are.
 """
 
 from collections import defaultdict

@@ -33,7 +33,7 @@ class SavedSessions(SavedPart):
     def __init__(self, folder: Path, sessions: Values | None) -> None:
         self._file = NumberedFile(folder, "logins", "json")
         self._sessions = sessions
-        # What the file holds, unless that is not certain.
+        # The content of the file, unless that is not certain.
         self._held = b""
 
     def __repr__(self) -> str:
@@ -56,7 +56,7 @@ class SavedSessions(SavedPart):
     def load(self, mark: Mark) -> None:
         if mark is None or not mark["number"]:
             return
-        # Whoever removes the file wants to log in again.
+        # A user who removes the file wants to log in again.
         with suppress(FileNotFoundError):
             data = self._file.read(mark["number"])
             if self._sessions is not None:

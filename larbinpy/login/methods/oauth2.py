@@ -21,7 +21,7 @@ _INTERVAL = 5.0
 #: The longest wait for the user (s), and between two questions.
 _LONGEST = 1800.0
 _LONGEST_INTERVAL = 60.0
-#: What a header can carry (RFC 6750, 2.1, is narrower than what servers send).
+#: Characters that a header can carry (RFC 6750, 2.1, is narrower than what servers send).
 _TOKEN = re.compile(r"[!-~]{1,16384}")
 _ERROR = re.compile("[a-z_]{1,40}")
 _CODE = re.compile(r"[!-~ ]{1,40}")

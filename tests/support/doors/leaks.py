@@ -37,7 +37,7 @@ def content(path: Path) -> bytes:
 
 
 def _begun(data: bytes) -> bytes:
-    """What a file of gzip members has that ends too early."""
+    """The content of a file of gzip members that ends too early."""
     whole = b""
     while data:
         member = zlib.decompressobj(wbits=31)
