@@ -9,7 +9,7 @@ from larbinpy.database.mysql.server import Server
 from larbinpy.search.segment import VERSION
 
 #: Version of the tables. A program opens only those of its own version.
-FORMAT = 2
+FORMAT = 3
 
 _COMMON = "ENGINE=InnoDB ROW_FORMAT=DYNAMIC CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
 #: Names and columns, indexes included; those of pages may be of any length.
@@ -27,9 +27,11 @@ TABLES = {
         via MEDIUMTEXT, fetched VARCHAR(40) NOT NULL, first_seen VARCHAR(40) NOT NULL,
         changed VARCHAR(40) NOT NULL, visits BIGINT NOT NULL, changes BIGINT NOT NULL,
         etag MEDIUMTEXT, last_modified MEDIUMTEXT, text_hash BIGINT, same_as BIGINT,
-        gone VARCHAR(40), indexed BIGINT,
+        missing VARCHAR(40), moved_to MEDIUMTEXT, gone VARCHAR(40), due VARCHAR(40),
+        observed DOUBLE NOT NULL DEFAULT 0, exposure DOUBLE NOT NULL DEFAULT 0, indexed BIGINT,
         INDEX page_host (host), INDEX page_lang (lang), INDEX page_type (type),
-        INDEX page_fetched (fetched), INDEX page_gone (gone), INDEX page_text_hash (text_hash),
+        INDEX page_fetched (fetched), INDEX page_gone (gone), INDEX page_due (due),
+        INDEX page_moved_to (moved_to(190)), INDEX page_text_hash (text_hash),
         INDEX page_same_as (same_as), INDEX page_canonical (canonical(190))""",
     "content": """
         page BIGINT PRIMARY KEY, anchors MEDIUMTEXT, text LONGBLOB, text_size BIGINT,
@@ -37,7 +39,7 @@ TABLES = {
     "body": "page BIGINT PRIMARY KEY, zstd LONGBLOB, size BIGINT",
     "change": """
         at VARCHAR(40) NOT NULL, page BIGINT NOT NULL, kind VARCHAR(10) NOT NULL,
-        INDEX change_page (page)""",
+        text_hash BIGINT, INDEX change_page (page, at), INDEX change_at (at)""",
     "anchor": "target BIGINT NOT NULL, text VARCHAR(190) NOT NULL, PRIMARY KEY (target, text)",
     "fresh": "id BIGINT PRIMARY KEY, target BIGINT NOT NULL, text VARCHAR(190) NOT NULL",
 }

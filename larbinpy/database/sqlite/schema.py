@@ -18,7 +18,7 @@ from larbinpy.database.fields import FIELDS
 from larbinpy.search.segment import VERSION
 
 #: Version of the tables. A program opens only files of its own version.
-FORMAT = 2
+FORMAT = 3
 #: Bytes of a block of the file.
 BLOCK = 16 << 10
 #: "larb": marks the file as ours, in its header (PRAGMA application_id).
@@ -64,7 +64,12 @@ CREATE TABLE page (
     last_modified TEXT,
     text_hash INTEGER,              -- 64-bit hash of the main text; NULL if it is empty
     same_as INTEGER,                -- page.id of the page that this one is a copy of
-    gone TEXT,                      -- since when the URL has no page
+    missing TEXT,                   -- since when the URL answers 404 or redirects
+    moved_to TEXT,                  -- URL that it redirects to
+    gone TEXT,                      -- since when the page is no longer in the index
+    due TEXT,                       -- when it is to be visited again
+    observed REAL NOT NULL DEFAULT 0,   -- changes that the estimate of its rate rests on, and the
+    exposure REAL NOT NULL DEFAULT 0,   -- seconds in which they were seen; older ones count less
     indexed INTEGER                 -- 64-bit hash of the page's tokens in ft; NULL: not in ft
 );
 CREATE INDEX page_host ON page (host);
@@ -72,6 +77,8 @@ CREATE INDEX page_lang ON page (lang);
 CREATE INDEX page_type ON page (type);
 CREATE INDEX page_fetched ON page (fetched);
 CREATE INDEX page_gone ON page (gone) WHERE gone IS NOT NULL;
+CREATE INDEX page_moved_to ON page (moved_to) WHERE moved_to IS NOT NULL;
+CREATE INDEX page_due ON page (due) WHERE due IS NOT NULL;
 CREATE INDEX page_text_hash ON page (text_hash) WHERE text_hash IS NOT NULL;
 CREATE INDEX page_same_as ON page (same_as) WHERE same_as IS NOT NULL;
 CREATE INDEX page_canonical ON page (canonical) WHERE canonical IS NOT NULL;
@@ -87,9 +94,11 @@ CREATE TABLE body (page INTEGER PRIMARY KEY, zstd BLOB, size INTEGER);
 CREATE TABLE change (
     at TEXT NOT NULL,
     page INTEGER NOT NULL,
-    kind TEXT NOT NULL              -- new, changed, gone or back
+    kind TEXT NOT NULL,             -- new, changed, gone, back or moved
+    text_hash INTEGER               -- page.text_hash since then, of new, changed and back
 );
-CREATE INDEX change_page ON change (page);
+CREATE INDEX change_page ON change (page, at);
+CREATE INDEX change_at ON change (at);
 CREATE TABLE anchor (               -- texts of links, each once for a target
     target INTEGER NOT NULL,        -- as page.key
     text TEXT NOT NULL,

@@ -77,7 +77,7 @@ class Batch:
         self._samples = samples
         self._anchors = anchors
         self._presence = Presence(base, pages)
-        self._changes: list[tuple[str, int, str]] = []
+        self._changes: list[tuple[str, int, str, int | None]] = []
 
     def put(self, page: Prepared) -> None:
         """Insert a page, or replace the one of its URL unless that was fetched later."""
@@ -101,7 +101,7 @@ class Batch:
             values += [key, page.url, host, page.fetched, page.fetched]
             number = self._base.execute(_INSERT, values).lastrowid
             assert number is not None
-            self._note(page.fetched, number, "new")
+            self._note(page.fetched, number, "new", text_hash)
         else:
             number = old.id
             if old.indexed is not None and old.indexed != indexed:
@@ -111,9 +111,9 @@ class Batch:
             values += [page.fetched if differs else old.changed, number]
             self._base.execute(_UPDATE, values)
             if old.gone is not None:
-                self._note(page.fetched, number, "back")
+                self._note(page.fetched, number, "back", text_hash)
             elif differs:
-                self._note(page.fetched, number, "changed")
+                self._note(page.fetched, number, "changed", text_hash)
         self._presence.wrote(page, key)
         more = self._samples.packed(page.more, host, key)
         self._base.execute(_CONTENT, (number, "\n".join(anchors) or None, *page.text, *more))
@@ -211,11 +211,11 @@ class Batch:
             number = self._hosts[name] = int(row[0])
         return number
 
-    def _note(self, at: str, page: int, kind: str) -> None:
-        self._changes.append((at, page, kind))
+    def _note(self, at: str, page: int, kind: str, text_hash: int | None = None) -> None:
+        self._changes.append((at, page, kind, text_hash))
 
     def _write_changes(self) -> None:
-        self._base.executemany("INSERT INTO change VALUES (?, ?, ?)", self._changes)
+        self._base.executemany("INSERT INTO change VALUES (?, ?, ?, ?)", self._changes)
         self._changes.clear()
 
     def _put_body(self, number: int, page: Prepared, *, is_new: bool) -> None:
