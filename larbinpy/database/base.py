@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from larbinpy.database.prepared import Gone, Prepared
+from larbinpy.database.prepared import Visit
 from larbinpy.errors import UserError
 from larbinpy.search.query import Query
 from larbinpy.storage.spool import Position as Position
@@ -31,7 +31,7 @@ class Writer(Protocol):
 
     def write(
         self,
-        pages: Sequence[Prepared | Gone],
+        pages: Sequence[Visit],
         spool: str | None = None,
         position: Position | None = None,
         *,
@@ -125,12 +125,23 @@ class Stored:
     more: dict[str, Any]
     anchors: list[str] = field(default_factory=list)
 
+    @property
+    def change_interval(self) -> float | None:
+        """Seconds between two changes of its text, as estimated; None if it is not known."""
+        observed, exposure = self.columns.get("observed"), self.columns.get("exposure")
+        return exposure / observed if observed and exposure else None
+
 
 class Change(NamedTuple):
-    #: ISO 8601; kind is new, changed, gone or back.
+    #: ISO 8601.
     at: str
     url: str
+    #: new, changed, gone, back or moved.
     kind: str
+    #: Of the page as it is stored.
+    title: str = ""
+    #: URL that it moved to, unless it has come back since.
+    target: str | None = None
 
 
 class Finder(Protocol):
@@ -156,6 +167,9 @@ class Finder(Protocol):
 
     def changes(self, since: str) -> Iterator[Change]:
         """Changes at or after a time, ISO 8601, the oldest first."""
+
+    def latest(self, n: int, skip: int = 0) -> list[Change]:
+        """`n` changes, the newest first, after the first `skip`."""
 
     def pages(self) -> Iterator[Stored]:
         """All pages that are not gone, in the order of their rows."""

@@ -1,5 +1,7 @@
 """Prepares pages for the writer of a database: all that costs time."""
 
+from http import HTTPStatus
+
 import zstandard
 
 from larbinpy.content import Content
@@ -41,7 +43,8 @@ def prepare(page: Page, fetched: str, content: Content, keep_bodies: bool = Fals
     """Segment and compress `content`, that of `page`; `fetched` is in ISO 8601."""
     url = page.url.href
     columns: dict[str, str | int | None] = {
-        "status": page.status,
+        # With 304 the mirror has given it the page, and its headers.
+        "status": HTTPStatus.OK.value if page.not_modified else page.status,
         "type": page.type,
         "charset": content.charset,
         "lang": content.lang,
@@ -79,8 +82,17 @@ def prepare(page: Page, fetched: str, content: Content, keep_bodies: bool = Fals
         dumped(more).encode("utf-8", "replace"),
         anchors(url, content),
         zstandard.compress(page.body, _BODY_LEVEL) if keep_bodies else None,
-        signed_hash(content.text) if content.text else 0,
+        text_hash(content.text),
     )
+
+
+def text_hash(text: str) -> int:
+    """The hash by which texts are the same: signed, 64 bits; 0 if there is none.
+
+    Where its lines break, and how far they are indented, does not count.
+    """
+    words = text.split()
+    return signed_hash(" ".join(words)) if words else 0
 
 
 def anchors(url: str, content: Content) -> list[Anchor]:

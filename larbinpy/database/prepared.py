@@ -140,11 +140,25 @@ class Prepared:
 
 
 class Gone(NamedTuple):
-    """A URL that no longer has a page: it leaves the index, and its row says so."""
+    """A URL that answered without its page: by 404, 410 or a redirect, or with one that asks not
+    to be indexed. `writing.leaving` has the rules by which the page then leaves the index."""
 
     url: str
     fetched: str
     status: int
+    #: Canonical URL that it redirects to.
+    target: str | None = None
+
+
+class Unchanged(NamedTuple):
+    """A URL whose server says that its page is the one that was fetched before (304)."""
+
+    url: str
+    fetched: str
+
+
+#: The result of one visit of a URL, for the database.
+Visit = Prepared | Gone | Unchanged
 
 
 def target_of(url: str) -> int:

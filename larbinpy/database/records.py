@@ -16,7 +16,7 @@ _COLUMNS = (
     *("url", "status", "type", "charset", "lang", "title", "site_name", "author", "summary"),
     *("published", "modified", "image", "canonical", "comments", "clicks", "size", "depth"),
     *("via", "fetched", "first_seen", "changed", "visits", "changes", "etag", "last_modified"),
-    "gone",
+    *("missing", "moved_to", "gone", "due", "observed", "exposure"),
 )
 _STORED = (
     f"SELECT page.id, {', '.join(f'page.{column}' for column in _COLUMNS)}, host.name, "
@@ -25,6 +25,10 @@ _STORED = (
     "FROM page LEFT JOIN host ON host.id = page.host "
     "LEFT JOIN page AS original ON original.id = page.same_as "
     "LEFT JOIN content ON content.page = page.id "
+)
+_CHANGE = (
+    "SELECT c.at, page.url, c.kind, coalesce(page.title, ''), "
+    "CASE WHEN c.kind = 'moved' AND c.at = page.gone THEN page.moved_to END "
 )
 #: Bytes of the sample of a host; zlib looks back at most twice as far.
 LONGEST_SAMPLE = 16 << 10
@@ -74,7 +78,7 @@ class Records:
         if key is None:
             return []
         rows = self._rows(
-            "SELECT c.at, page.url, c.kind FROM change AS c JOIN page ON page.id = c.page "
+            f"{_CHANGE} FROM change AS c JOIN page ON page.id = c.page "
             "WHERE page.key = ? ORDER BY c.at",
             (key,),
         )
@@ -82,11 +86,20 @@ class Records:
 
     def changes(self, since: str) -> Iterator[Change]:
         rows = self._rows(
-            "SELECT c.at, page.url, c.kind FROM change AS c JOIN page ON page.id = c.page "
-            "WHERE c.at >= ? ORDER BY c.at",
+            f"{_CHANGE} FROM change AS c JOIN page ON page.id = c.page "
+            "WHERE c.at >= ? ORDER BY c.at, c.page",
             (since,),
         )
         return (Change(*row) for row in rows)
+
+    def latest(self, n: int, skip: int) -> list[Change]:
+        newest = "SELECT at, page, kind FROM change ORDER BY at DESC, page DESC"
+        rows = self._rows(
+            f"{_CHANGE} FROM ({newest} LIMIT {n} OFFSET {skip}) AS c "
+            "JOIN page ON page.id = c.page ORDER BY c.at DESC, c.page DESC",
+            (),
+        )
+        return [Change(*row) for row in rows]
 
     def pages(self) -> Iterator[Stored]:
         last = -(1 << 63)

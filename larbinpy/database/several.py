@@ -2,9 +2,11 @@
 
 import heapq
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import islice
+from operator import attrgetter
 
 from larbinpy.database.base import Change, Finder, Found, Stored, Wish
 from larbinpy.database.merging import merged, wish_of_each
@@ -68,10 +70,16 @@ class SeveralFinders:
         return None if finder is None else finder.body(url)
 
     def history(self, url: str) -> list[Change]:
-        return list(heapq.merge(*(finder.history(url) for finder in self._finders)))
+        return list(_in_order(finder.history(url) for finder in self._finders))
 
     def changes(self, since: str) -> Iterator[Change]:
-        return heapq.merge(*(finder.changes(since) for finder in self._finders))
+        return _in_order(finder.changes(since) for finder in self._finders)
+
+    def latest(self, n: int, skip: int = 0) -> list[Change]:
+        newest = heapq.merge(
+            *(finder.latest(skip + n) for finder in self._finders), key=_time, reverse=True
+        )
+        return list(islice(newest, skip, skip + n))
 
     def pages(self) -> Iterator[Stored]:
         for finder in self._finders:
@@ -90,3 +98,11 @@ class SeveralFinders:
         """The one whose page of a URL was fetched last; the first of several, None for none."""
         known = [(at, -n) for n, each in enumerate(self._finders) if (at := each.fetched(url))]
         return self._finders[-max(known)[1]] if known else None
+
+
+_time = attrgetter("at")
+
+
+def _in_order(changes: Iterable[Iterable[Change]]) -> Iterator[Change]:
+    """The changes of several databases, the oldest first."""
+    return heapq.merge(*changes, key=_time)

@@ -59,7 +59,7 @@ class Position(NamedTuple):
 class Spooled(NamedTuple):
     """A page of the spool, and the Unix time of its fetch.
 
-    A page with another outcome than success says that its URL no longer has a page.
+    A page with another outcome than success says that its URL answered without one.
     """
 
     at: float

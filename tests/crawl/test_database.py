@@ -20,7 +20,7 @@ from larbinpy.storage import spool
 from tests.support.crawling import Asked, Web, World, html, missing, moved, ok, one_line
 from tests.support.processes import indexer_of, kill, readers_of
 from tests.support.smalldisk import small_disk
-from tests.support.webserver import Until
+from tests.support.webserver import Until, reply
 
 pytest_plugins = ["tests.support.crawlworld"]
 pytestmark = pytest.mark.slow
@@ -92,9 +92,9 @@ def test_pages_that_are_gone_the_next_time(world: World, site: Site) -> None:
     configured(world, site)
     world.run()
     assert len(rows(world)) == 61
-    site.pages["/1"] = moved("/2")
+    site.pages["/1"] = moved("/2", "301 Moved Permanently")
     site.pages["/3"] = ok(b"<meta name=robots content=noindex><p>secret")
-    del site.pages["/4"]
+    site.pages["/4"] = reply(b"", status="410 Gone")
     site.pages["/5"] = html(text="a new text")
     crawler = world.run("--scratch")
     assert (crawler.process.returncode, crawler.err) == (0, "")

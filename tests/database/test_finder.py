@@ -8,7 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from larbinpy.database.base import Finder, Wish
+from larbinpy.database.base import Change, Finder, Wish
+from larbinpy.database.opening import open_writer
+from larbinpy.database.prepared import Gone
 from larbinpy.loop.clock import clock
 from larbinpy.search.query import Form, Item, Query, parse
 from tests.support.databasepages import prepared
@@ -210,10 +212,32 @@ def test_show_by_any_spelling_of_the_url(finder: Finder) -> None:
 def test_when_a_page_was_fetched_its_history_and_all_changes(finder: Finder) -> None:
     assert finder.fetched(HARBOUR) == "2026-11-20T08:00:00Z"
     assert finder.fetched("http://nowhere.test/") is None
-    assert finder.history(SEA) == [("2026-11-23T08:00:00Z", SEA, "new")]
+    assert finder.history(SEA) == [Change("2026-11-23T08:00:00Z", SEA, "new", "The sea")]
     assert finder.history("nowhere.test") == []
     changed = [change.url for change in finder.changes("2026-11-21")]
     assert changed == [SEA, BOATS, BERG, PDF, COPY, NIGHT]
+    latest = finder.latest(10)
+    assert [change.at for change in latest[-2:]] == ["2026-11-23T08:00:00Z", "2026-11-20T08:00:00Z"]
+    assert sorted(change.url for change in latest) == sorted(made.url for made in PAGES)
+    assert finder.latest(2, 3) == latest[3:5]
+    assert finder.latest(2, 7) == []
+
+
+def test_the_target_of_a_page_that_moved(filled: Database) -> None:
+    """As long as the page has not come back."""
+    with closing(open_writer(filled.where)) as writer:
+        writer.write([Gone(SEA, "2026-11-24T08:00:00Z", 301, BOATS)])
+    with closing(filled.finder(clock)) as finder:
+        (moved,) = finder.changes("2026-11-24")
+        assert moved == Change("2026-11-24T08:00:00Z", SEA, "moved", "The sea", BOATS)
+        assert finder.history(SEA)[1:] == [moved]
+        assert finder.latest(1) == [moved]
+    with closing(open_writer(filled.where)) as writer:
+        back = page(SEA, "Water.", title="Sea", at="2026-11-25T08:00:00Z")
+        writer.write([back, Gone(SEA, "2026-11-26T08:00:00Z", 410)])
+    with closing(filled.finder(clock)) as finder:
+        history = [(change.kind, change.target) for change in finder.history(SEA)]
+        assert history == [("new", None), ("moved", None), ("back", None), ("gone", None)]
 
 
 def test_all_pages_languages_and_counts(finder: Finder) -> None:

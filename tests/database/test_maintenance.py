@@ -32,7 +32,7 @@ def _filled(database: Database) -> Database:
     writer = open_writer(database.where)
     writer.write(PAGES)
     copy = prepared("http://a.example/copy", "text number1 of a page", title="Title 1")
-    writer.write([copy, Gone(PAGES[5].url, PAGES[5].fetched, 404)])
+    writer.write([copy, Gone(PAGES[5].url, PAGES[5].fetched, 410)])
     while writer.tend():
         pass
     writer.close()

@@ -15,7 +15,7 @@ from larbinpy.database.base import Position, Unavailable, Writer
 from larbinpy.database.mysql.locks import turn
 from larbinpy.database.mysql.server import Server
 from larbinpy.database.opening import open_finder, open_writer, optimize, rebuild, verify
-from larbinpy.database.prepared import Gone, Prepared
+from larbinpy.database.prepared import Gone, Visit
 from larbinpy.database.writing.anchors import MOST
 from tests.support.databasepages import prepared
 from tests.support.databases import OnServer
@@ -98,13 +98,13 @@ def test_a_turn_that_does_not_come(database: OnServer) -> None:
             pass
 
 
-def _random_batch(random: Random, at: str, *, copies: bool) -> list[Prepared | Gone]:
+def _random_batch(random: Random, at: str, *, copies: bool) -> list[Visit]:
     """Pages of two hosts with links among them; with `copies`, some are copies of others."""
     urls = [f"http://www.{host}.example/{n}" for host in "ab" for n in range(6)]
-    batch: list[Prepared | Gone] = []
+    batch: list[Visit] = []
     for url in random.sample(urls, 5):
         if random.random() < 0.2:
-            batch.append(Gone(url, at, 404))
+            batch.append(Gone(url, at, 410))
             continue
         to = random.choice(urls)
         page = prepared(

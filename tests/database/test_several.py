@@ -153,6 +153,9 @@ def test_all_pages_of_several_databases_each_once(finder: Finder) -> None:
     )
     ats = [change.at for change in finder.changes(T1)]
     assert (len(ats), ats) == (31, sorted(ats))
+    latest = finder.latest(40)
+    assert [change.at for change in latest] == ats[::-1]
+    assert finder.latest(3, 5) == latest[5:8]
     assert finder.counts()["pages"] == 31
     assert set(finder.languages()) == {"en", "de"}
 

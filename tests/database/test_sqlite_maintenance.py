@@ -34,7 +34,7 @@ def _path(tmp_path: Path) -> Path:
     writer = open_writer(str(path))
     writer.write(PAGES)
     copy = prepared("http://a.example/copy", "text number1 of a page", title="Title 1")
-    writer.write([copy, Gone(PAGES[5].url, PAGES[5].fetched, 404)])
+    writer.write([copy, Gone(PAGES[5].url, PAGES[5].fetched, 410)])
     while writer.tend():
         pass
     writer.close()
@@ -123,7 +123,7 @@ def test_optimize_brings_in_anchors_and_gives_space_back(path: Path) -> None:
     writer.write([prepared(page.url, "word " * 9000, title=page.url, at="2027-01-01T00:00:00Z")
                   for page in PAGES])  # fmt: skip
     writer.write([prepared("http://a.example/last", links=((PAGES[1].url, "late"),))])
-    writer.write([Gone(page.url, "2027-01-02T00:00:00Z", 404) for page in PAGES[2:]])
+    writer.write([Gone(page.url, "2027-01-02T00:00:00Z", 410) for page in PAGES[2:]])
     writer.close()
     base = sqlite3.connect(path)
     base.executescript(

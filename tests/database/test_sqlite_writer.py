@@ -135,7 +135,7 @@ def test_what_left_is_forgotten_when_nothing_waits(writer: Writer, ask: Ask, fin
     pages = [prepared(f"{A}{n}", f"word{n} " + f"other{n} " * 3000) for n in range(100)]
     writer.write(pages)
     size = ask("PRAGMA page_count")[0]
-    writer.write([Gone(page.url, "2026-11-24T00:00:00Z", 404) for page in pages[1:]])
+    writer.write([Gone(page.url, "2026-11-24T00:00:00Z", 410) for page in pages[1:]])
     pieces = 0
     while writer.tend():
         pieces += 1

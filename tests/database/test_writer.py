@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from larbinpy.database.base import Position, Writer
 from larbinpy.database.opening import open_writer, verify
-from larbinpy.database.prepared import Gone
+from larbinpy.database.prepared import Gone, Unchanged, Visit
 from tests.support.databasepages import prepared
 from tests.support.databases import Database
 
@@ -77,7 +77,7 @@ def test_a_page_crawled_again_replaces_itself(writer: Writer, ask: Ask, find: Fi
 
 def test_an_older_page_replaces_nothing(writer: Writer, ask: Ask, find: Find) -> None:
     writer.write([prepared(A, "new", at=T2)])
-    writer.write([prepared(A, "old", at=T1), Gone(A, T1, 404)])
+    writer.write([prepared(A, "old", at=T1), Gone(A, T1, 410)])
     assert (find("old"), find("new")) == ([], ["a"])
     assert ask("SELECT visits, gone FROM page") == [(1, None)]
 
@@ -95,7 +95,7 @@ def test_a_batch_may_have_a_page_many_times(writer: Writer, ask: Ask, find: Find
     writer.write(
         [
             *(prepared(A, "one", at=T1), prepared(B, "other", at=T1), prepared(A, "two", at=T2)),
-            *(Gone(A, T2, 404), prepared(A, "three", at=T3)),
+            *(Gone(A, T2, 410), prepared(A, "three", at=T3)),
         ]
     )
     assert [find(word) for word in ("one", "two", "three", "other")] == [[], [], ["a"], ["b"]]
@@ -105,7 +105,7 @@ def test_a_batch_may_have_a_page_many_times(writer: Writer, ask: Ask, find: Find
 
 
 def test_a_gone_page_leaves_the_index_and_comes_back(writer: Writer, ask: Ask, find: Find) -> None:
-    writer.write([prepared(A, "words", at=T1), Gone(B, T1, 404)])
+    writer.write([prepared(A, "words", at=T1), Gone(B, T1, 410)])
     writer.write([Gone(A, T2, 410)])
     assert find("words") == []
     assert ask("SELECT gone, status, fetched FROM page") == [(T2, 410, T2)]
@@ -123,7 +123,7 @@ def test_a_copy_is_not_indexed_and_takes_the_place_of_the_first(
     writer.write([prepared(url, "same words", at=T1) for url in (A, B, C)])
     assert ask("SELECT same_as FROM page ORDER BY id") == [None, 1, 1]
     assert find("words") == ["a"]
-    writer.write([Gone(A, T2, 404)])
+    writer.write([Gone(A, T2, 410)])
     assert ask("SELECT same_as FROM page ORDER BY id") == [None, None, 2]
     assert find("words") == ["b"]
     writer.write([prepared(B, "other words", at=T3)])
@@ -150,7 +150,7 @@ def test_a_declared_canonical_url_makes_a_copy(
     pages = [prepared(A, "long", title="T"), prepared(B, "part", title="T", canonical=A)]
     writer.write(pages if first == A else pages[::-1])
     assert find("long OR part") == ["a"]
-    writer.write([Gone(A, "2026-11-24T00:00:00Z", 404)])
+    writer.write([Gone(A, "2026-11-24T00:00:00Z", 410)])
     assert find("long OR part") == ["b"]
 
 
@@ -208,7 +208,7 @@ def test_a_row_from_the_future_does_not_stay_for_ever(writer: Writer, ask: Ask) 
     writer.write([prepared(A, "new words", at=T1)])
     assert ask("SELECT fetched, gone FROM page") == [(T1, None)]
     writer.write([prepared(A, "newer words", at="2030-01-01T00:00:00Z")])
-    writer.write([Gone(A, T2, 404)])
+    writer.write([Gone(A, T2, 410)])
     assert ask("SELECT fetched, gone FROM page") == [(T2, T2)]
 
 
@@ -245,16 +245,17 @@ def test_bodies(writer: Writer, ask: Ask) -> None:
     assert ask("SELECT * FROM body") == []
 
 
-VISITS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5), st.integers(0, 4)), max_size=25)
+VISITS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5), st.integers(0, 7)), max_size=25)
 
 
 @given(VISITS)
 @example([(0, 0, 0), (1, 3, 0), (3, 3, 3), (1, 0, 3)])
+@example([(0, 1, 1), (0, 1, 6), (1, 1, 1)])
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_order_of_visits_leaves_a_sound_database(
     database: Database, visits: list[tuple[int, int, int]]
 ) -> None:
-    """Pages that change, go, come back, are copies or declare others; late and repeated ones."""
+    """Pages that change, go, move, come back, are copies or declare others; late and repeated."""
     database.empty()
     writer = open_writer(database.where)
     urls = set()
@@ -264,13 +265,18 @@ def test_any_order_of_visits_leaves_a_sound_database(
         at = f"2026-11-{day:02}T00:00:00Z"
         canonical = f"http://a.example/{text % 4}" if kind == 3 else None
         words = f"text{text % 3}" if text else ""
-        gone = kind == 4
         link = (f"http://a.example/{text % 4}", f"way{number}")
+        others: dict[int, Visit] = {
+            4: Gone(url, at, 410),
+            5: Gone(url, at, 404),
+            6: Gone(url, at, 301, f"http://a.example/{text % 4}"),
+            7: Unchanged(url, at),
+        }
         made = prepared(url, words, at=at, canonical=canonical, links=(link,))
-        writer.write([Gone(url, at, 404) if gone else made])
+        writer.write([others.get(kind, made)])
         if number % 5 == 4:
             writer.tend()
-        if not gone:
+        if kind not in others:
             urls.add(url)
     drain(writer)
     writer.close()

@@ -69,8 +69,8 @@ def missing() -> bytes:
     return reply(b"", status="404 Not Found")
 
 
-def moved(location: str) -> bytes:
-    return reply(b"", f"Location: {location}", status="302 Found")
+def moved(location: str, status: str = "302 Found") -> bytes:
+    return reply(b"", f"Location: {location}", status=status)
 
 
 class _Dialogue:

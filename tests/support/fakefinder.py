@@ -44,6 +44,9 @@ class FakeFinder:
     def changes(self, since: str) -> Iterator[Change]:
         return (each for each in self.changed if each.at >= since)
 
+    def latest(self, n: int, skip: int = 0) -> list[Change]:
+        return sorted(self.changed, reverse=True)[skip : skip + n]
+
     def pages(self) -> Iterator[Stored]:
         return iter(self.stored.values())
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from larbinpy.database.base import DatabaseError
-from larbinpy.database.prepared import Gone, Prepared
+from larbinpy.database.prepared import Gone, Prepared, Visit
 from larbinpy.storage.spool import Position
 
 
@@ -55,7 +55,7 @@ class FakeDatabase:
             raise refusal
 
 
-def is_whole(page: Prepared | Gone) -> bool:
+def is_whole(page: Visit) -> bool:
     return isinstance(page, Prepared) and "cannot be written" not in page.more.decode()
 
 
@@ -70,7 +70,7 @@ class FakeWriter:
 
     def write(
         self,
-        pages: Sequence[Prepared | Gone],
+        pages: Sequence[Visit],
         spool: str | None = None,
         position: Position | None = None,
         *,

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from larbinpy.database.indexer import reader
 from larbinpy.database.indexer.options import ReadOptions
-from larbinpy.database.prepared import Gone, Prepared
+from larbinpy.database.prepared import Visit
 from larbinpy.storage.spool import Spooled
 
 
-def frail(spooled: Spooled) -> Prepared | Gone:
+def frail(spooled: Spooled) -> Visit:
     word, _, mark = spooled.page.body.decode().partition(" ")
     if word == "crash":
         os.kill(os.getpid(), signal.SIGSEGV)

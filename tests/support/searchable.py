@@ -68,6 +68,7 @@ class SearchableFinder:
 
     def __init__(self, stored: Sequence[Stored]) -> None:
         self._pages = stored
+        self.changed: list[Change] = []
 
     def languages(self) -> Sequence[str]:
         return ["en", "zh"]
@@ -135,7 +136,10 @@ class SearchableFinder:
         return [Change("2026-11-20T08:00:00Z", url, "new")]
 
     def changes(self, since: str) -> Iterator[Change]:
-        return iter(())
+        return iter(self.changed)
+
+    def latest(self, n: int, skip: int = 0) -> list[Change]:
+        return self.changed[skip : skip + n]
 
     def pages(self) -> Iterator[Stored]:
         return iter(self._pages)

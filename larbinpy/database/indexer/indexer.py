@@ -7,7 +7,7 @@ from pathlib import Path
 from larbinpy.database.base import DatabaseError, Unavailable, Writer
 from larbinpy.database.indexer.messages import Covered, Report
 from larbinpy.database.indexer.window import Job, Window
-from larbinpy.database.prepared import Gone, Prepared
+from larbinpy.database.prepared import Gone, Prepared, Visit
 from larbinpy.errors import DamagedError, what_failed
 from larbinpy.loop.backoff import Backoff
 from larbinpy.loop.clock import Clock
@@ -88,7 +88,7 @@ class Indexer:
 
     # Results of readers.
 
-    def read(self, job: Job, result: Prepared | Gone | None, size: int) -> None:
+    def read(self, job: Job, result: Visit | None, size: int) -> None:
         """`job` was read; without a result the spool is damaged there."""
         if result is None:
             self._loss = "damaged pages of the spool were left out"

@@ -18,13 +18,23 @@ from pathlib import Path
 from typing import BinaryIO
 
 from larbinpy.content import Content, read
-from larbinpy.database.indexer.frames import DAMAGED, GONE, PAGE, PATIENCE, READY, REFUSED, framed
+from larbinpy.database.indexer.frames import (
+    DAMAGED,
+    GONE,
+    PAGE,
+    PATIENCE,
+    READY,
+    REFUSED,
+    UNCHANGED,
+    framed,
+)
 from larbinpy.database.indexer.options import ReadOptions
 from larbinpy.database.preparation import prepare
-from larbinpy.database.prepared import Gone, Prepared
+from larbinpy.database.prepared import Gone, Prepared, Unchanged, Visit
 from larbinpy.errors import DamagedError, what_failed
 from larbinpy.outcome import Outcome
 from larbinpy.page import timestamp
+from larbinpy.parse.headers import redirect_target
 from larbinpy.storage import spool
 from larbinpy.storage.spool import Position, Spooled
 
@@ -33,20 +43,25 @@ from larbinpy.storage.spool import Position, Spooled
 _MEMORY = 3 << 30
 
 #: Turns a page into what the writer takes; never raises.
-ReadPage = Callable[[Spooled], Prepared | Gone]
+ReadPage = Callable[[Spooled], Visit]
 
 
-def read_page(spooled: Spooled, options: ReadOptions) -> Prepared | Gone:
+def read_page(spooled: Spooled, options: ReadOptions) -> Visit:
     """Turn a page into what the writer takes; never raises."""
     page = spooled.page
-    gone = Gone(page.url.href, timestamp(spooled.at), page.status)
+    url, fetched = page.url.href, timestamp(spooled.at)
+    if page.outcome is Outcome.ERR_30X:
+        target = next((link.url for link in redirect_target(page)), None)
+        return Gone(url, fetched, page.status, target)
     if page.outcome is not Outcome.SUCCESS:
-        return gone
+        return Gone(url, fetched, page.status)
+    if page.not_modified and not page.body:
+        return Unchanged(url, fetched)
     try:
         content = read(page, spooled.at)
         if content.noindex and options.obey_noindex:
-            return gone
-        return prepare(page, gone.fetched, content, options.keep_bodies)
+            return Gone(url, fetched, page.status)
+        return prepare(page, fetched, content, options.keep_bodies)
     except MemoryError:
         return unreadable(spooled, options.keep_bodies, "reading it takes too much memory")
     except Exception as error:
@@ -67,6 +82,8 @@ def frame(folder: Path, position: Position, read_page: ReadPage) -> bytes:
         return framed(DAMAGED, what_failed(error).encode())
     if isinstance(result, Gone):
         return framed(GONE, json.dumps(result).encode())
+    if isinstance(result, Unchanged):
+        return framed(UNCHANGED, json.dumps(result).encode())
     return framed(PAGE, result.pack())
 
 

@@ -9,9 +9,17 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from larbinpy.database.indexer.frames import DAMAGED, FRAME, GONE, PATIENCE, READY, REFUSED
+from larbinpy.database.indexer.frames import (
+    DAMAGED,
+    FRAME,
+    GONE,
+    PATIENCE,
+    READY,
+    REFUSED,
+    UNCHANGED,
+)
 from larbinpy.database.indexer.window import Job
-from larbinpy.database.prepared import Gone, Prepared
+from larbinpy.database.prepared import Gone, Prepared, Unchanged, Visit
 from larbinpy.loop.child import collect, environment
 from larbinpy.loop.poller import READ, Poller
 
@@ -30,7 +38,7 @@ _END = 1.0
 _MOST_FAILURES = 3
 
 #: Takes a page that was read, its result, and the size of that in bytes.
-Done = Callable[[Job, Prepared | Gone | None, int], None]
+Done = Callable[[Job, Visit | None, int], None]
 #: Takes a page that no reader survives, and the reason in words.
 Fatal = Callable[[Job, str], None]
 #: Takes the pages of a reader that has ended, in their order.
@@ -107,11 +115,13 @@ class Readers:
                 self._failures = 0
                 continue
             job = reader.jobs.popleft()
-            result: Prepared | Gone | None = None
+            result: Visit | None = None
             if kind == DAMAGED:
                 self.damaged += 1
             elif kind == GONE:
                 result = Gone(*json.loads(content))
+            elif kind == UNCHANGED:
+                result = Unchanged(*json.loads(content))
             else:
                 result = Prepared.unpack(content)
             self._done(job, result, len(content))

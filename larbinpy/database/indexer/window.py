@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf
 
-from larbinpy.database.prepared import Gone, Prepared
+from larbinpy.database.prepared import Visit
 from larbinpy.storage.spool import Position, RecordPlace
 
 #: A batch is written if it has so many pages, so many packed bytes, or is so old (s).
@@ -22,7 +22,7 @@ class Job:
     #: Readers that ended while they read it.
     deaths: int = 0
     #: None before it is read; and then, if the spool is damaged there.
-    result: Prepared | Gone | None = None
+    result: Visit | None = None
     #: Bytes of the result, packed.
     size: int = 0
     done: bool = False
@@ -72,7 +72,7 @@ class Window:
         self._open.append(job)
         self.to_read.append(job)
 
-    def done(self, job: Job, result: Prepared | Gone | None, size: int, now: float) -> None:
+    def done(self, job: Job, result: Visit | None, size: int, now: float) -> None:
         """`job` was read; `size` is that of the result in bytes."""
         if job.dropped:
             return

@@ -150,6 +150,10 @@ class Finder:
         self._connected()
         yield from self._records.changes(since)
 
+    def latest(self, n: int, skip: int = 0) -> list[Change]:
+        self._connected()
+        return self._records.latest(n, skip)
+
     def pages(self) -> Iterator[Stored]:
         self._connected()
         yield from self._records.pages()

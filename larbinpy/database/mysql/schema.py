@@ -39,7 +39,7 @@ TABLES = {
     "body": "page BIGINT PRIMARY KEY, zstd LONGBLOB, size BIGINT",
     "change": """
         at VARCHAR(40) NOT NULL, page BIGINT NOT NULL, kind VARCHAR(10) NOT NULL,
-        text_hash BIGINT, INDEX change_page (page, at), INDEX change_at (at)""",
+        text_hash BIGINT, INDEX change_page (page, at), INDEX change_at (at, page)""",
     "anchor": "target BIGINT NOT NULL, text VARCHAR(190) NOT NULL, PRIMARY KEY (target, text)",
     "fresh": "id BIGINT PRIMARY KEY, target BIGINT NOT NULL, text VARCHAR(190) NOT NULL",
 }

@@ -9,7 +9,7 @@ from larbinpy.database.mysql.fulltext import Index, prepared
 from larbinpy.database.mysql.locks import hold_spool, holds_seat, leave_seat, take_seat, turn
 from larbinpy.database.mysql.schema import check
 from larbinpy.database.mysql.server import Server
-from larbinpy.database.prepared import Gone, Prepared
+from larbinpy.database.prepared import Prepared, Visit
 from larbinpy.database.writing.anchors import unfinished_seats
 from larbinpy.database.writing.filling import Filling
 
@@ -42,7 +42,7 @@ class Writer:
 
     def write(
         self,
-        pages: Sequence[Prepared | Gone],
+        pages: Sequence[Visit],
         spool: str | None = None,
         position: Position | None = None,
         *,
@@ -124,7 +124,7 @@ def _committed(server: Server) -> Iterator[None]:
         raise
 
 
-def _fitted(page: Prepared | Gone, packet: int) -> Prepared | Gone:
+def _fitted(page: Visit, packet: int) -> Visit:
     """The page without a body that the server would not take."""
     if isinstance(page, Prepared) and page.body is not None and len(page.body) > packet * 3 // 8:
         return replace(page, body=None)

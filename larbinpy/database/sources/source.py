@@ -15,7 +15,7 @@ class Taken(NamedTuple):
 
     #: The part of the source that is read, in units of its `size`.
     done: int
-    #: A page with another outcome than success says that its URL no longer has a page.
+    #: A page with another outcome than success says that its URL answered without one.
     spooled: Spooled
 
 

@@ -1,7 +1,7 @@
 """WARC files as a source of pages.
 
-A response with status 2xx is a page. One that is 404, 410 or a redirect says that its URL has no
-page (any more). A revisit record says that the payload was the same as that of an earlier record,
+A response with status 2xx is a page. One that is 404, 410 or a redirect says that its URL answered
+without one. A revisit record says that the payload was the same as that of an earlier record,
 whose page is then given again, with the URL and the date of the revisit. robots.txt files, which
 archives keep for replay, are no pages.
 """

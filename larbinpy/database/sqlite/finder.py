@@ -119,6 +119,10 @@ class Finder:
         with self._asked():
             yield from self._records.changes(since)
 
+    def latest(self, n: int, skip: int = 0) -> list[Change]:
+        with self._asked():
+            return self._records.latest(n, skip)
+
     def pages(self) -> Iterator[Stored]:
         with self._asked():
             yield from self._records.pages()

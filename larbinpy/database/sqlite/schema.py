@@ -98,7 +98,7 @@ CREATE TABLE change (
     text_hash INTEGER               -- page.text_hash since then, of new, changed and back
 );
 CREATE INDEX change_page ON change (page, at);
-CREATE INDEX change_at ON change (at);
+CREATE INDEX change_at ON change (at, page);
 CREATE TABLE anchor (               -- texts of links, each once for a target
     target INTEGER NOT NULL,        -- as page.key
     text TEXT NOT NULL,

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from larbinpy.database.base import Position, Unavailable
-from larbinpy.database.prepared import Gone, Prepared
+from larbinpy.database.prepared import Visit
 from larbinpy.database.sqlite.fulltext import Index, Joining
 from larbinpy.database.sqlite.lock import Lock
 from larbinpy.database.sqlite.schema import BLOCK, connect, sqlite_errors
@@ -52,7 +52,7 @@ class Writer:
 
     def write(
         self,
-        pages: Sequence[Prepared | Gone],
+        pages: Sequence[Visit],
         spool: str | None = None,
         position: Position | None = None,
         *,

@@ -3,6 +3,8 @@
 tables    the tables and the index, as these rules use them
 filling   the work of a Writer: pages and their position in the spool, deferred work
 batch     pages on their way into the tables: rows, history, copies, index
+presence  which rows a batch may find
+leaving   when a page leaves the index
 anchors   texts of links, by the page they lead to
 samples   a page of each host, by which the others are compressed
 stored    the tokens of a page again, to remove it from the index

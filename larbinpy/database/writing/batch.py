@@ -5,9 +5,10 @@ from typing import NamedTuple
 
 from larbinpy.config.registered_domain import registered_domain
 from larbinpy.database.fields import FIELDS, fingerprint, joined
-from larbinpy.database.prepared import Gone, Prepared, target_of
+from larbinpy.database.prepared import Gone, Prepared, Unchanged, Visit, target_of
 from larbinpy.database.tokens import anchor_tokens
 from larbinpy.database.writing.anchors import MOST, Anchors
+from larbinpy.database.writing.leaving import PERMANENT, Verdict, verdict
 from larbinpy.database.writing.presence import Presence
 from larbinpy.database.writing.samples import Samples
 from larbinpy.database.writing.stored import stored_tokens
@@ -28,7 +29,8 @@ _INSERT = (
 _UPDATE = (
     f"UPDATE page SET {', '.join(f'{name} = ?' for name in _COLUMNS)},"
     " fetched = ?, text_hash = ?, same_as = ?, indexed = ?,"
-    " visits = visits + ?, changes = changes + ?, changed = ?, gone = NULL WHERE id = ?"
+    " visits = visits + ?, changes = changes + ?, changed = ?,"
+    " missing = NULL, moved_to = NULL, gone = NULL WHERE id = ?"
 )
 _CONTENT = (
     "INSERT OR REPLACE INTO content (page, anchors, text, text_size, more, more_size)"
@@ -36,6 +38,8 @@ _CONTENT = (
 )
 #: Pages that are looked at to find one with the same text or canonical URL.
 _CANDIDATES = 50
+#: Latest texts of a page that are not new to it: some pages alternate between a few of them.
+_KNOWN_TEXTS = 10
 
 
 class _Row(NamedTuple):
@@ -49,6 +53,7 @@ class _Row(NamedTuple):
     changed: str
     text_hash: int | None
     same_as: int | None
+    missing: str | None
     gone: str | None
     indexed: int | None
 
@@ -67,7 +72,7 @@ class Batch:
         samples: Samples,
         anchors: Anchors,
         now: str,
-        pages: Sequence[Prepared | Gone] = (),
+        pages: Sequence[Visit] = (),
     ) -> None:
         """`pages` are those that it will take."""
         self._now = now
@@ -106,13 +111,13 @@ class Batch:
             number = old.id
             if old.indexed is not None and old.indexed != indexed:
                 number = self._drop(old.id, old.indexed)
-            differs = old.text_hash != text_hash
-            values += [page.fetched > old.fetched, differs]
-            values += [page.fetched if differs else old.changed, number]
+            is_new_text = self._is_new_text(old, text_hash)
+            values += [page.fetched > old.fetched, is_new_text]
+            values += [page.fetched if is_new_text else old.changed, number]
             self._base.execute(_UPDATE, values)
             if old.gone is not None:
                 self._note(page.fetched, number, "back", text_hash)
-            elif differs:
+            elif is_new_text:
                 self._note(page.fetched, number, "changed", text_hash)
         self._presence.wrote(page, key)
         more = self._samples.packed(page.more, host, key)
@@ -129,24 +134,92 @@ class Batch:
             # Its links' texts belong to the page that is found.
             self._anchors.note((key,))
         self._anchors.add(page.anchors)
+        if page.url in self._presence.moves:
+            self._end_moves(page.url, page.fetched)
+
+    def unchanged(self, visit: Unchanged) -> None:
+        """Count a visit of a page that is as it was. A URL without a row gets none."""
+        old = self._known(visit)
+        if old is None:
+            return
+        self._base.execute(
+            "UPDATE page SET fetched = ?, visits = visits + ?, missing = NULL, moved_to = NULL,"
+            " gone = NULL, status = CASE WHEN status BETWEEN 200 AND 299 THEN status ELSE 200 END"
+            " WHERE id = ?",
+            (visit.fetched, visit.fetched > old.fetched, old.id),
+        )
+        if old.gone is not None:
+            self._note(visit.fetched, old.id, "back", old.text_hash)
+            original = self._original(old.id, old.url, old.title, old.canonical, old.text_hash)
+            self._base.execute("UPDATE page SET same_as = ? WHERE id = ?", (original, old.id))
+            if original is None:
+                self._put_stored(old.id)
+            if old.url in self._presence.canonicals:
+                self._adopt(old.id if original is None else original, old.url, old.title)
+        if old.missing is not None:
+            self._end_moves(old.url, visit.fetched)
 
     def gone(self, gone: Gone) -> None:
-        """Take a page from the index; its row stays. A URL without a row gets none."""
-        key = target_of(gone.url)
-        old = self._row("key = ?", key) if key in self._presence.keys else None
-        if old is None or self._is_later(old, gone.fetched):
+        """Take a page from the index, or note that it is missing, by the rules of `leaving`.
+
+        Its row stays. A URL without a row gets none.
+        """
+        old = self._known(gone)
+        if old is None:
             return
-        number = old.id
-        if old.indexed is not None:
-            number = self._drop(old.id, old.indexed)
+        missing = min(old.missing or gone.fetched, gone.fetched)
+        has_target = gone.target is not None and self._has(gone.target)
+        what = verdict(gone, old.missing and missing, has_target=has_target)
+        if what is Verdict.IGNORE:
+            return
         self._base.execute(
-            "UPDATE page SET gone = coalesce(gone, ?), fetched = ?, status = ?, same_as = NULL,"
-            " indexed = NULL, visits = visits + ? WHERE id = ?",
-            (gone.fetched, gone.fetched, gone.status, gone.fetched > old.fetched, number),
+            "UPDATE page SET missing = ?, fetched = ?, status = ?, visits = visits + ?,"
+            " moved_to = CASE WHEN gone IS NULL THEN ? ELSE moved_to END WHERE id = ?",
+            (missing, gone.fetched, gone.status, gone.fetched > old.fetched, gone.target, old.id),
         )
-        if old.gone is None:
-            self._note(gone.fetched, number, "gone")
-            self._release(number)
+        if gone.target is not None:
+            self._presence.moves.add(gone.target)
+        if old.gone is None and what is Verdict.LEAVE:
+            self._leave(old, gone.fetched, "gone" if gone.target is None else "moved")
+
+    def _leave(self, row: _Row, at: str, kind: str) -> None:
+        """Take a page from the index."""
+        number = row.id if row.indexed is None else self._drop(row.id, row.indexed)
+        self._base.execute(
+            "UPDATE page SET gone = ?, same_as = NULL, indexed = NULL WHERE id = ?", (at, number)
+        )
+        self._note(at, number, kind)
+        self._release(number)
+
+    def _end_moves(self, target: str, at: str) -> None:
+        """Take the pages from the index that have moved to `target` for good: it is there now."""
+        for row in self._rows(
+            f"moved_to = ? AND gone IS NULL AND status IN {PERMANENT} ORDER BY id", target
+        ):
+            self._leave(row, at, "moved")
+
+    def _known(self, visit: Gone | Unchanged) -> _Row | None:
+        """The row of a URL; None if it has none, or a newer one."""
+        key = target_of(visit.url)
+        row = self._row("key = ?", key) if key in self._presence.keys else None
+        return None if row is None or self._is_later(row, visit.fetched) else row
+
+    def _has(self, url: str) -> bool:
+        """Whether `url` has a page in the index, or a copy of one, and is not missing."""
+        row = self._row("key = ?", target_of(url))
+        return row is not None and row.gone is None and row.missing is None
+
+    def _is_new_text(self, old: _Row, text_hash: int | None) -> bool:
+        """Whether a page did not have this text before, as far back as is looked."""
+        if old.text_hash == text_hash:
+            return False
+        self._write_changes()
+        known = self._base.execute(
+            "SELECT text_hash FROM change WHERE page = ? AND kind IN ('new', 'changed', 'back')"
+            f" ORDER BY at DESC LIMIT {_KNOWN_TEXTS}",
+            (old.id,),
+        )
+        return (text_hash,) not in map(tuple, known)
 
     def _is_later(self, old: _Row, fetched: str) -> bool:
         """Whether a row is newer; one from the future was written by a clock that was wrong."""

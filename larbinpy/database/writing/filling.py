@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from larbinpy.database.base import Position
-from larbinpy.database.prepared import Gone, Prepared
+from larbinpy.database.prepared import Gone, Prepared, Unchanged, Visit
 from larbinpy.database.writing.anchors import Anchors
 from larbinpy.database.writing.batch import Batch
 from larbinpy.database.writing.samples import Samples
@@ -38,16 +38,17 @@ class Filling:
         segment, offset, *known = row[0].split()
         return Position(int(segment), int(offset)) if known == run.split() else Position(0, 0)
 
-    def write(
-        self, pages: Sequence[Prepared | Gone], spool: str | None, position: Position | None
-    ) -> None:
+    def write(self, pages: Sequence[Visit], spool: str | None, position: Position | None) -> None:
         self._samples.renew()
         batch = self._batch(pages)
         for page in pages:
-            if isinstance(page, Gone):
-                batch.gone(page)
-            else:
-                batch.put(page)
+            match page:
+                case Gone():
+                    batch.gone(page)
+                case Unchanged():
+                    batch.unchanged(page)
+                case Prepared():
+                    batch.put(page)
         batch.apply()
         self._anchors.merge()
         if spool is not None and position is not None:
@@ -57,7 +58,7 @@ class Filling:
         if len(self._hosts) > _HOSTS:
             self._hosts.clear()
 
-    def _batch(self, pages: Sequence[Prepared | Gone] = ()) -> Batch:
+    def _batch(self, pages: Sequence[Visit] = ()) -> Batch:
         now = timestamp(wall())
         return Batch(
             *(self._base, self._index, self._hosts, self._samples, self._anchors), now, pages

@@ -6,14 +6,14 @@ Most pages of a crawl are new: then none of the looks for each page finds anythi
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from larbinpy.database.prepared import Gone, Prepared, target_of
+from larbinpy.database.prepared import Prepared, Visit, target_of
 from larbinpy.database.writing.tables import Tables
 
 
 class Presence:
     """Each set has those values of the batch that are in the tables, and all that it writes."""
 
-    def __init__(self, base: Tables, pages: Sequence[Prepared | Gone]) -> None:
+    def __init__(self, base: Tables, pages: Sequence[Visit]) -> None:
         self._base = base
         prepared = [page for page in pages if isinstance(page, Prepared)]
         urls = [page.url for page in pages]
@@ -24,6 +24,7 @@ class Presence:
         texts = [page.text_hash for page in prepared if page.text_hash]
         self.texts = self._among("page", "text_hash", texts)
         self.canonicals = self._among("page", "canonical", urls)
+        self.moves = self._among("page", "moved_to", [page.url for page in prepared])
         #: `anchor.target`
         self.targets = self._among("anchor", "target", keys)
 

@@ -1,7 +1,7 @@
 """The output of database mode: appends pages to the spool, and says when that is too full.
 
-Pages beside those that are kept: a URL that is 404 or 410, redirects, or asks for no index leaves
-the database. Other failures leave there what it has.
+Beside pages it gets what says that there is none: 404, 410, a redirect, a page that asks for no
+index; and that a page has not changed. Of other failures it hears nothing.
 """
 
 from collections.abc import Callable, Iterable
@@ -57,9 +57,7 @@ class DatabaseOutput(SavedPart):
     # Pages.
 
     def loaded(self, page: Page) -> None:
-        """Spool a page, unless the database has it: one that has not changed may have no body."""
-        if page.body or not page.not_modified:
-            self._add(page)
+        self._add(page)
 
     def failed(self, url: Url, outcome: Outcome) -> None:
         pass
@@ -67,7 +65,8 @@ class DatabaseOutput(SavedPart):
     def missed(self, page: Page) -> None:
         redirects = page.outcome is Outcome.ERR_30X and not page.not_modified
         if redirects or page.status in _GONE:
-            self._add(Page(page.url, page.outcome, page.status))
+            to = [each for each in page.headers if each[0] == "location"]
+            self._add(Page(page.url, page.outcome, page.status, to))
 
     def withheld(self, page: Page) -> None:
         self._add(Page(page.url, Outcome.FORBIDDEN_ROBOTS, page.status))

@@ -12,7 +12,7 @@ from larbinpy.database.indexer import reader
 from larbinpy.database.indexer.frames import DAMAGED, FRAME
 from larbinpy.database.indexer.readers import Readers, ReadersError
 from larbinpy.database.indexer.window import Job
-from larbinpy.database.prepared import Gone, Prepared
+from larbinpy.database.prepared import Gone, Visit
 from larbinpy.loop.poller import Poller
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
@@ -33,7 +33,7 @@ class Hall:
         # It has a name, and so a folder.
         self.spool.cut()
         self.poller = Poller()
-        self.results: dict[int, Prepared | Gone | None] = {}
+        self.results: dict[int, Visit | None] = {}
         self.fatal: dict[int, str] = {}
         self.to_read: deque[Job] = deque()
         self.readers = self.make(str(self.spool.folder), most, ahead)
@@ -43,7 +43,7 @@ class Hall:
         lost = lambda jobs: self.to_read.extendleft(reversed(jobs))  # noqa: E731
         return Readers(self.poller, command, most, self._done, self._fatal, lost, ahead=ahead)
 
-    def _done(self, job: Job, result: Prepared | Gone | None, _size: int) -> None:
+    def _done(self, job: Job, result: Visit | None, _size: int) -> None:
         assert job.place.number not in self.results
         self.results[job.place.number] = result
 

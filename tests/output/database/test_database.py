@@ -77,11 +77,13 @@ class Desk:
 
     def spooled(self) -> list[tuple[str, str, int, int]]:
         """The spool's pages: URL, outcome, status, size of the body."""
+        return [(p.url.href, p.outcome.value, p.status, len(p.body)) for p in self.pages()]
+
+    def pages(self) -> list[Page]:
         mark = self.output.cut()
         end = spool.Position(mark["segment"], mark["offset"])
         folder = spool.folder_of(self.folder, mark["spool"])
-        pages = [spool.read(folder, place.start).page for place in walk(folder, None, end)]
-        return [(p.url.href, p.outcome.value, p.status, len(p.body)) for p in pages]
+        return [spool.read(folder, place.start).page for place in walk(folder, None, end)]
 
 
 @pytest.fixture
@@ -124,11 +126,23 @@ def test_pages_and_pages_that_are_gone(desk: Desk) -> None:
     ]
 
 
-def test_an_unchanged_page_without_its_body_is_left_as_it_is(desk: Desk) -> None:
+def test_an_unchanged_page_may_have_no_body(desk: Desk) -> None:
     desk.output.loaded(page("1", status=304, body=b""))
     desk.output.loaded(page("2", status=304))
-    desk.output.loaded(page("3", body=b""))
-    assert [url for url, *_ in desk.spooled()] == ["http://a.test/2", "http://a.test/3"]
+    assert desk.spooled() == [
+        ("http://a.test/1", "success", 304, 0),
+        ("http://a.test/2", "success", 304, 4),
+    ]
+
+
+def test_a_redirect_keeps_its_target_alone(desk: Desk) -> None:
+    moved = page("1", Outcome.ERR_30X, 301)
+    moved.headers = [("x-other", "x"), ("location", "/2")]
+    lost = page("3", Outcome.ERR_40X, 404)
+    lost.headers = [("x-other", "x")]
+    for each in (moved, lost):
+        desk.output.missed(each)
+    assert [each.headers for each in desk.pages()] == [[("location", "/2")], []]
 
 
 def test_the_indexer_hears_of_checkpoints_on_the_disk(desk: Desk) -> None:
