@@ -22,7 +22,7 @@ _COLUMNS = (
     *("url", "title", "lang", "type", "status", "published", "modified", "fetched", "first_seen"),
     *("changed", "visits", "changes", "author", "site_name", "summary", "image", "comments"),
     *("clicks", "size", "charset", "etag", "last_modified", "canonical", "depth", "via", "host"),
-    "same_as",
+    *("same_as", "missing", "moved_to", "due", "observed", "exposure"),
 )
 #: A spreadsheet takes a cell that begins so for a formula (OWASP, CSV Injection).
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
@@ -98,7 +98,7 @@ def _opensearch(finder: Finder, out: TextIO) -> None:
     # Last, as pairs of lines can then be sent in parts of an even number of lines.
     gone = set()
     for change in finder.changes(""):
-        if change.kind == "gone":
+        if change.kind in ("gone", "moved"):
             gone.add(change.url)
         else:
             gone.discard(change.url)

@@ -7,11 +7,11 @@ import click
 
 from larbinpy.cli.database import database_options, exit_nothing, finder_of, stored_url
 from larbinpy.config import ConfigError
-from larbinpy.console.text import counted, json_line, printable
+from larbinpy.console.text import counted, json_line, printable, roughly
 from larbinpy.database.base import Finder, Stored
 
 #: Columns that are shown apart.
-_APART = {"url", "title"}
+_APART = {"url", "title", "observed", "exposure"}
 #: Characters of the main text, and headings and texts of links to the page, in the summary.
 _SHOWN_TEXT = 300
 _SHOWN = 10
@@ -23,7 +23,9 @@ _SHOWN = 10
 @click.option("--text", "what", flag_value="text", help="Print the main text.")
 @click.option("--links", "what", flag_value="links", help="Print the links and their texts.")
 @click.option("--json", "what", flag_value="json", help="Print all as one JSON object.")
-@click.option("--history", "what", flag_value="history", help="Print when the page changed.")
+@click.option(
+    "--history", "what", flag_value="history", help="Print when the page changed, and its visits."
+)
 @click.option("--body", "what", flag_value="body", help="Print the body as it came (keepBodies).")
 def show(url: str, database: str | None, config_file: str | None, what: str | None) -> None:
     """Show what the database has of one page.
@@ -39,8 +41,7 @@ def show(url: str, database: str | None, config_file: str | None, what: str | No
         if what == "body":
             _write_body(finder, there)
         elif what == "history":
-            for change in finder.history(there):
-                click.echo(f"{printable(change.at)}  {printable(change.kind)}")
+            sys.stdout.writelines(f"{printable(line)}\n" for line in _history(finder, there))
         else:
             stored = finder.show(there)
             assert stored is not None
@@ -56,6 +57,23 @@ def _write_body(finder: Finder, url: str) -> None:
         exit_nothing()
     else:
         sys.stdout.buffer.write(body)
+
+
+def _history(finder: Finder, url: str) -> Iterator[str]:
+    """The changes of a page, and below them what its visits say of them."""
+    for change in finder.history(url):
+        target = f"  {change.target}" if change.target else ""
+        yield f"{change.at}  {change.kind}{target}"
+    stored = finder.show(url)
+    if stored is None:
+        return
+    columns, interval = stored.columns, stored.change_interval
+    visits = counted(columns.get("visits") or 0, "visit")
+    yield f"{visits}, the first {columns.get('first_seen')}, the last {columns.get('fetched')}"
+    if columns.get("missing") and not columns.get("gone"):
+        yield f"missing since {columns['missing']}"
+    if interval is not None:
+        yield f"changes about every {roughly(interval)}"
 
 
 def _lines(stored: Stored, what: str | None) -> Iterator[str]:

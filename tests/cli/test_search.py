@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -211,7 +212,23 @@ def test_a_page_is_shown(ask: Ask, finder: FakeFinder) -> None:
     assert whole["headers"] == [["a", "b"]]
     assert whole["anchors"] == STORED.anchors
     finder.changed = [Change("2026-11-23T08:00:00Z", "http://a.test/x", "new")]
-    assert ask("show", "a.test/x", "--history").stdout == "2026-11-23T08:00:00Z  new\n"
+    seen = {"visits": 3, "first_seen": "2026-11-23T08:00:00Z", "fetched": "2026-11-25T08:00:00Z"}
+    finder.stored["http://a.test/x"] = replace(STORED, columns=STORED.columns | seen)
+    lines = ask("show", "a.test/x", "--history").stdout.splitlines()
+    assert lines == [
+        "2026-11-23T08:00:00Z  new",
+        "3 visits, the first 2026-11-23T08:00:00Z, the last 2026-11-25T08:00:00Z",
+    ]
+    finder.changed.append(
+        Change("2026-11-25T08:00:00Z", "http://a.test/x", "moved", "", "http://a.test/\x1b")
+    )
+    estimated = {"observed": 2.0, "exposure": 86400.0, "missing": "2026-11-24T08:00:00Z"}
+    finder.stored["http://a.test/x"].columns.update(estimated)
+    lines = ask("show", "a.test/x", "--history").stdout.splitlines()
+    assert lines[1] == "2026-11-25T08:00:00Z  moved  http://a.test/\\x1b"
+    assert lines[3:] == ["missing since 2026-11-24T08:00:00Z", "changes about every 12 h"]
+    finder.stored["http://a.test/x"].columns["gone"] = "2026-11-25T08:00:00Z"
+    assert "missing" not in ask("show", "a.test/x", "--history").stdout
 
 
 def test_a_page_that_is_not_there(ask: Ask) -> None:
@@ -244,6 +261,21 @@ def test_changes(ask: Ask, finder: FakeFinder) -> None:
     assert shown.stdout == "2026-11-23T08:00:00Z  gone     http://a.test/\\x1b\n"
     lines = ask("changes", "--since", "2026", "--json").stdout.splitlines()
     assert [json.loads(line)["kind"] for line in lines] == ["new", "gone"]
+    finder.changed.append(
+        Change("2026-11-24T08:00:00Z", "http://a.test/y", "moved", "Y", "http://a.test/z\n")
+    )
+    shown = ask("changes", "--since", "2026-11-24")
+    assert (
+        shown.stdout == "2026-11-24T08:00:00Z  moved    http://a.test/y -> http://a.test/z\\x0a\n"
+    )
+    (line,) = ask("changes", "--since", "2026-11-24", "--json").stdout.splitlines()
+    assert json.loads(line) == {
+        "at": "2026-11-24T08:00:00Z",
+        "url": "http://a.test/y",
+        "kind": "moved",
+        "title": "Y",
+        "target": "http://a.test/z\n",
+    }
     assert ask("changes", "--since", "soon").exit_code == 2
 
 
@@ -273,7 +305,7 @@ def test_pages_are_exported(ask: Ask, finder: FakeFinder, tmp_path: Path) -> Non
     assert (rows[0]["title"], rows[0]["summary"]) == ("'=A", "'-1+1")
 
     finder.changed = [
-        Change("2026-11-21T08:00:00Z", "http://a.test/gone", "gone"),
+        Change("2026-11-21T08:00:00Z", "http://a.test/gone", "moved"),
         Change("2026-11-22T08:00:00Z", "http://a.test/x", "gone"),
         Change("2026-11-23T08:00:00Z", "http://a.test/x", "back"),
     ]

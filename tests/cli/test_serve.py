@@ -48,6 +48,13 @@ def test_a_database_can_be_searched_until_a_signal(
     assert "The database has 1 page of 1 host" in page and "pages.db" in page
     with urlopen(f"{address}page.html?url=http://a.test/1") as reply:
         assert "The sun &lt;1&gt;" in reply.read().decode()
+    with urlopen(f"{address}changes.html") as reply:
+        page = reply.read().decode()
+        assert "The sun &lt;1&gt;" in page
+        assert '<link rel="alternate" type="application/atom+xml"' in page
+    with urlopen(f"{address}changes.xml") as reply:
+        assert reply.headers["Content-Type"] == "application/atom+xml"
+        assert "<title>new: The sun &lt;1&gt;</title>" in reply.read().decode()
     server.signal(number)
     assert world.finish(server) == 0
     assert server.err == ""

@@ -23,7 +23,7 @@ from larbinpy.console.ports.tcp import Limits, TcpServer
 from larbinpy.console.search.form import Frame, message_page
 from larbinpy.console.search.request import PAGE, SEARCH_JSON, SearchRequest
 from larbinpy.console.status import metrics, pages
-from larbinpy.console.status.frame import OPENSEARCH, OPENSEARCH_TYPE, SEARCH
+from larbinpy.console.status.frame import CHANGES, FEED, OPENSEARCH, OPENSEARCH_TYPE, SEARCH
 from larbinpy.console.status.overview import SINCE
 from larbinpy.console.status.script import ICON
 from larbinpy.console.text import HTML, JSON, json_line, printable
@@ -139,10 +139,10 @@ class Site:
             return HttpReply(HTTPStatus.OK, _opensearch(host, name), OPENSEARCH_TYPE)
         if path == "/" and not self._with_crawl:
             return HttpReply(HTTPStatus.FOUND, "", headers=(("Location", SEARCH),))
-        if path not in (SEARCH, PAGE, SEARCH_JSON):
+        if path not in (SEARCH, PAGE, SEARCH_JSON, CHANGES, FEED):
             return None
         frame = self._shown_frame()
-        if is_foreign:
+        if is_foreign and path not in (CHANGES, FEED):
             page = message_page(frame, SearchRequest.of(query), _FOREIGN)
             return HttpReply(HTTPStatus.OK, page, HTML, policy=SEARCH_POLICY)
         return self._finder.ask(path, query, frame)

@@ -4,6 +4,8 @@ request    the query string of an address as values, and back
 form       the form, the frame of these pages, and pages with a message only
 results    the hits of a query
 stored     the stored page of a hit
+changes    the changes of the database
+feed       the changes as an Atom feed
 reply      a reply, and the one with a message only
 replies    the replies to requests, from a Finder
 process    the process that makes the replies, apart from the loop of the crawl

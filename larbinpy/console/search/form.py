@@ -31,8 +31,11 @@ class Frame(NamedTuple):
         return tabs(with_search=True, with_fleet=self.with_fleet)
 
 
-def page(frame: Frame, title: str, current: str, *content: Child) -> str:
-    """An HTML document; `current` is its address if it is in the navigation."""
+def page(frame: Frame, title: str, current: str, *content: Child, feed: str | None = None) -> str:
+    """An HTML document; `current` is its address if it is in the navigation.
+
+    `feed` is the address of its content as a feed.
+    """
     name = el("b", frame.name) if frame.name else None
     kind = "state running" if frame.state == "running" else "state"
     state = el("span", frame.state, class_=kind) if frame.state else None
@@ -41,6 +44,7 @@ def page(frame: Frame, title: str, current: str, *content: Child) -> str:
         header(frame.tabs, current, name, state),
         el("main", *content),
         with_search=True,
+        feed=feed,
     )
 
 

@@ -4,11 +4,14 @@ from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from typing import Any
 
+from larbinpy.console.search.changes import SHOWN, changes_page
+from larbinpy.console.search.feed import feed
 from larbinpy.console.search.form import Frame, message_page
 from larbinpy.console.search.reply import SearchReply, failure, html
 from larbinpy.console.search.request import FOUND, PAGE, SEARCH_JSON, SearchRequest
 from larbinpy.console.search.results import empty_page, found_page
 from larbinpy.console.search.stored import stored_page
+from larbinpy.console.status.frame import CHANGES, FEED, FEED_TYPE
 from larbinpy.console.text import JSON, json_line
 from larbinpy.database.base import DatabaseError, Finder, Found, Wish
 from larbinpy.database.exchange import fields_of
@@ -41,6 +44,8 @@ class Replies:
                 return self._all(finder, SearchRequest.of(query, DEPTH))
             if path == SEARCH_JSON:
                 return self._json(finder, request)
+            if path in (CHANGES, FEED):
+                return self._changes(finder, frame, request, path)
             if path == PAGE:
                 return self._stored(finder, frame, request)
             return self._search(finder, frame, request)
@@ -66,6 +71,16 @@ class Replies:
             return html(message_page(frame, request, message), HTTPStatus.NOT_FOUND)
         query, history = self._query(finder, request), finder.history(request.url)
         return html(stored_page(frame, request, query, stored, history))
+
+    @staticmethod
+    def _changes(finder: Finder, frame: Frame, request: SearchRequest, path: str) -> SearchReply:
+        found = finder.latest(SHOWN + 1, (request.page - 1) * SHOWN)
+        shown, more = found[:SHOWN], len(found) > SHOWN
+        if path == CHANGES:
+            return html(changes_page(frame, request, shown, more=more))
+        return SearchReply(
+            HTTPStatus.OK, FEED_TYPE, feed(frame.name, shown, request.page, more=more)
+        )
 
     def _json(self, finder: Finder, request: SearchRequest) -> SearchReply:
         query = self._query(finder, request)

@@ -8,7 +8,7 @@ from larbinpy.console.search.request import SearchRequest
 from larbinpy.console.search.results import is_web, link, snippet
 from larbinpy.console.status.format import figure, section
 from larbinpy.console.status.markup import Child, Html, el, join, prose, table
-from larbinpy.console.text import grouped
+from larbinpy.console.text import grouped, roughly
 from larbinpy.database.base import Change, Stored
 from larbinpy.search.occurrences import find
 from larbinpy.search.query import Query
@@ -35,6 +35,9 @@ _COLUMNS = {
     "changed": "Text changed",
     "visits": "Visits",
     "changes": "Changes",
+    "due": "Next visit",
+    "missing": "Missing since",
+    "moved_to": "Moved to",
     "depth": "Depth",
     "via": "Found on",
     "canonical": "Canonical URL",
@@ -61,7 +64,7 @@ def stored_page(
         _headings(stored.more.get("headings")),
         _anchors(stored.anchors),
         _links(stored.more.get("links")),
-        _history(history),
+        _history(history, stored.change_interval),
     ]
     return page(frame, title[:IN_TITLE], "", *content)
 
@@ -177,8 +180,16 @@ def _strings(value: object) -> list[str]:
     return [str(each) for each in value] if isinstance(value, list) else []
 
 
-def _history(history: Sequence[Change]) -> Html | None:
+def _to(target: str | None) -> Sequence[Child]:
+    return [" to ", link(target)] if target else []
+
+
+def _history(history: Sequence[Change], interval: float | None) -> Html | None:
     if not history:
         return None
-    rows = [(prose(change.at), prose(change.kind)) for change in history[-_ITEMS:]]
-    return section("History", table(("When", "What"), rows))
+    rows = [
+        (prose(change.at), join([prose(change.kind), *_to(change.target)]))
+        for change in history[-_ITEMS:]
+    ]
+    every = f"It changes about every {roughly(interval)}." if interval is not None else None
+    return section("History", el("p", every) if every else None, table(("When", "What"), rows))

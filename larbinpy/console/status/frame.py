@@ -11,6 +11,11 @@ SEARCH = "/search.html"
 OPENSEARCH = "/opensearch.xml"
 OPENSEARCH_TYPE = "application/opensearchdescription+xml"
 
+#: Addresses of the page about the changes of the database, and of the feed with them.
+CHANGES = "/changes.html"
+FEED = "/changes.xml"
+FEED_TYPE = "application/atom+xml"
+
 #: Address of the page about the fleet that a crawl is a node of.
 FLEET = "/fleet.html"
 
@@ -19,6 +24,7 @@ TABS: Mapping[str, str] = {
     "/": "Overview",
     FLEET: "Fleet",
     SEARCH: "Search",
+    CHANGES: "Changes",
     "/stats.html": "Outcomes",
     "/report.html": "Broken links",
     "/histograms.html": "Histograms",
@@ -29,17 +35,20 @@ TABS: Mapping[str, str] = {
     "/all.html": "All",
 }
 #: The tabs where a database is shown without a crawl.
-TABS_OF_SEARCH: Mapping[str, str] = {SEARCH: TABS[SEARCH]}
+TABS_OF_SEARCH: Mapping[str, str] = {
+    SEARCH: TABS[SEARCH],
+    CHANGES: TABS[CHANGES],
+}
 
 
 def tabs(*, with_search: bool, with_fleet: bool) -> Mapping[str, str]:
     """The tabs of a crawl that has a database, or is a node of a fleet, or neither."""
-    left_out = {SEARCH: not with_search, FLEET: not with_fleet}
+    left_out = {SEARCH: not with_search, CHANGES: not with_search, FLEET: not with_fleet}
     return {at: name for at, name in TABS.items() if not left_out.get(at)}
 
 
-def document(title: Child, *body: Child, with_search: bool) -> str:
-    """An HTML document. `with_search`: its server has a Search page."""
+def document(title: Child, *body: Child, with_search: bool, feed: str | None = None) -> str:
+    """An HTML document. `with_search`: its server has a Search page; `feed`: see `form.page`."""
     engine = el(
         "link", rel="search", type=OPENSEARCH_TYPE, title="larbinpy", href=OPENSEARCH
     )  # fmt: skip
@@ -50,6 +59,7 @@ def document(title: Child, *body: Child, with_search: bool) -> str:
         el("title", title),
         el("link", rel="icon", href="/icon.svg"),
         engine if with_search else None,
+        el("link", rel="alternate", type=FEED_TYPE, title="Changes", href=feed) if feed else None,
         raw("style", STYLE),
     )
     return "<!doctype html>\n" + el("html", head, el("body", *body), lang="en")
@@ -64,6 +74,7 @@ def header(tabs: Mapping[str, str], current: str, *title: Child) -> Html:
 
 
 def _tab(at: str, name: str, current: str) -> Html:
-    # The script follows links within the document, but not to a search, which it would repeat.
-    rel = "search" if at == SEARCH else None
+    # The script follows links within the document, but not those with a `rel`: it would ask the
+    # database again and again.
+    rel = {SEARCH: "search", CHANGES: "noreferrer"}.get(at)
     return el("a", name, href=at, rel=rel, aria_current="page" if at == current else None)

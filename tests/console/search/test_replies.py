@@ -294,11 +294,11 @@ def test_a_database_that_is_not_there_yet() -> None:
 
 def test_the_navigation() -> None:
     with_crawl = tree(search("x")).find("body/header/nav")
-    assert len(with_crawl) == 10
+    assert len(with_crawl) == 11
     [current] = [a for a in with_crawl if "aria-current" in a.attrib]
     assert current.text == "Search"
     alone = tree(message_page(Frame("larbinpy.db"), SearchRequest(), "no")).find("body/header/nav")
-    assert [a.text for a in alone] == ["Search"]
+    assert [a.text for a in alone] == ["Search", "Changes"]
 
 
 @given(st.text(max_size=200), st.sampled_from([SEARCH, SEARCH_JSON, PAGE]))
