@@ -14,6 +14,7 @@ The packages; each imports only from those above it:
     parse/                       charset, links, sitemaps
     frontier/                    which URL is fetched next, and when
     fleet/                       one crawl on many nodes: which hosts are whose, what is shared
+    soft404/                     pages for names that do not exist, without a 404
     content/                     what a page says: title, text, language, dates, links
     search/                      words of pages and of queries, snippets
     database/                    the content database, its indexer and its search

@@ -57,6 +57,16 @@ _LEFT_OUT = {
     "shapes": "their sites have too many URLs of one shape (limitByShape)",
 }
 
+#: Begins the detail of a page that is like the answer to a name that does not exist.
+_SOFT_404 = "soft 404: "
+
+
+def soft_404(probe: str, target: str | None = None) -> str:
+    """The detail of a page like the answer to `probe`, which does not exist; or a redirect."""
+    if target is None:
+        return f"{_SOFT_404}it is like {probe}, which cannot exist"
+    return f"{_SOFT_404}it redirects to {target}, as does {probe}, which cannot exist"
+
 
 def left_out_in_words(name: str) -> str:
     """Why links were left out, by the name under which they are counted."""
@@ -111,6 +121,8 @@ def detail_in_words(outcome: str, detail: str) -> str:
 
 def reason(outcome: str, status: int | None = None, detail: str | None = None) -> str:
     """The reason in one line: the HTTP status if it decided, else the outcome and its detail."""
+    if detail and detail.startswith(_SOFT_404):
+        return detail
     if status is not None and status >= HTTPStatus.MULTIPLE_CHOICES:
         return _with_login(status, detail)
     words, more = in_words(outcome), detail_in_words(outcome, detail or "")
@@ -121,6 +133,8 @@ def reason(outcome: str, status: int | None = None, detail: str | None = None) -
 
 def brief(outcome: str, status: int | None = None, detail: str | None = None) -> str:
     """The reason in as few words as possible."""
+    if detail and detail.startswith(_SOFT_404):
+        return detail
     if status is not None and status >= HTTPStatus.MULTIPLE_CHOICES:
         return _with_login(status, detail)
     return detail_in_words(outcome, detail or "") or in_words(outcome)

@@ -402,8 +402,10 @@ class Url:
     #: A sitemap that robots.txt or an index of sitemaps names.
     sitemap: bool = False
     #: A preliminary request: the key of the site that needs it before its URLs may be fetched, by
-    #: robots.txt or by a login. None for a URL of the crawl.
+    #: robots.txt, a login or a probe. None for a URL of the crawl.
     owner: str | None = None
+    #: A preliminary request for a name that does not exist.
+    probe: bool = False
     #: The request of a login; None for others.
     ask: LoginRequest | None = field(default=None, repr=False)
     #: Position in the store; 0 before it left the store.
@@ -414,7 +416,7 @@ class Url:
     @property
     def robots_for(self) -> str | None:
         """Site key whose robots.txt this is, else None."""
-        return self.owner if self.ask is None else None
+        return self.owner if self.ask is None and not self.probe else None
 
     @property
     def site(self) -> str:

@@ -261,6 +261,12 @@ class Config:
     page_no_duplicate: bool = setting(
         "pageNoDuplicate", SWITCH, False, "drop pages whose content was seen already"
     )
+    probe_soft_404: bool = setting(
+        "probeSoft404",
+        SWITCH,
+        False,
+        "ask each site for names that cannot exist, and drop pages like the answers",
+    )
     traps: tuple[str, ...] = setting(
         "traps",
         several("repeats", "calendars"),

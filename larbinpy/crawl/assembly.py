@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from secrets import token_hex
 from typing import TextIO
 
 from larbinpy.config import Config
@@ -22,7 +23,7 @@ from larbinpy.crawl.cookie_note import cookie_notes
 from larbinpy.crawl.ending import Finishing, Stopping
 from larbinpy.crawl.engine import Engine
 from larbinpy.crawl.housekeeping import Housekeeping
-from larbinpy.crawl.intake import FateSink, Intake, IntakeSettings
+from larbinpy.crawl.intake import NO_SOFT_JUDGE, FateSink, Intake, IntakeSettings
 from larbinpy.crawl.media_types import make_types
 from larbinpy.crawl.own_plug import LinkFilter, RequestChanger
 from larbinpy.crawl.participation import Participation
@@ -37,14 +38,17 @@ from larbinpy.crawl.resources.on_disk import OnDisk, locked
 from larbinpy.crawl.resources.surroundings import Surroundings
 from larbinpy.crawl.sites.configs import SiteConfigs
 from larbinpy.crawl.sites.settings import HoursListener, SettingsBySite
+from larbinpy.frontier.probe_step import NO_PROBES
 from larbinpy.observe.snapshot import Snapshots
 from larbinpy.observe.totals import Totals, unanswered
 from larbinpy.output import Output
 from larbinpy.output.log import CrawlLog
 from larbinpy.parse import read
+from larbinpy.soft404.probes import Probes
 from larbinpy.stats.counters import Stats
 from larbinpy.storage.files import Reserve
 from larbinpy.storage.state import Start, State, StateError
+from larbinpy.url import Url
 
 
 class Assembly:
@@ -80,6 +84,7 @@ class Assembly:
         self._site_logins = read_logins(config)
         self._site_configs = SiteConfigs(config)
         self._site_settings = SettingsBySite(config, self._site_configs)
+        self._probes = Probes(_impossible_name, self._is_read) if config.probe_soft_404 else None
         self._open_network(own_output)
         self._make_frontier(own_output)
         self._make_saved_values([*fixed, *part.changed])
@@ -143,7 +148,16 @@ class Assembly:
             self._part.kinds,
             self._part.is_own,
             self.sessions,
+            NO_PROBES if self._probes is None else self._probes,
         )
+
+    def _is_read(self, url: Url) -> bool:
+        """Whether the reply to `url` is read: a check of links only asks for most URLs."""
+        if not self._config.check_links:
+            return True
+        from larbinpy.crawl.link_check import LinkCheck
+
+        return not LinkCheck(self.frontier.view.scope.area).only_asks(url)
 
     def _make_saved_values(self, fixed: Collection[str]) -> None:
         """Make the objects beside the frontier that the state has values of."""
@@ -284,6 +298,7 @@ class Assembly:
             refresher,
             self._on_disk.link_notes,
             self.sessions,
+            NO_SOFT_JUDGE if self._probes is None else self._probes,
             clock=around.clock,
             wall=around.wall,
             pages=around.tuning.pages_a_turn,
@@ -362,6 +377,11 @@ def _open_progress(
         around.closing.callback(printed.close)
         shown.append(printed)
     return shown
+
+
+def _impossible_name() -> str:
+    """A name that exists at no site, and says in the logs of servers where it comes from."""
+    return f"larbinpy-{token_hex(8)}"
 
 
 def _make_sinks(config: Config, log: CrawlLog, control: Control, stdout: TextIO) -> list[FateSink]:

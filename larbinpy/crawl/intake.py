@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import partial
+from http import HTTPStatus
 from typing import NamedTuple, Protocol
 
 from larbinpy.crawl.media_types import Types
@@ -17,6 +18,7 @@ from larbinpy.output.plug import NO_REFRESH, Outputs, Refresher
 from larbinpy.page import Fate, Page
 from larbinpy.parse import Link, Parsed, redirect_target
 from larbinpy.parse.link import endorsed, urls
+from larbinpy.soft404.names import is_home
 from larbinpy.stats.counters import Stats
 from larbinpy.url import Url, hash64
 
@@ -34,6 +36,23 @@ class Expect(Protocol):
     """Looks names up in advance."""
 
     def expect(self, names: Iterable[str], now: float) -> None: ...
+
+
+class SoftJudge(Protocol):
+    """Compares pages with the answers of their sites to names that do not exist."""
+
+    def judge(self, page: Page) -> str:
+        """Why a page or a redirect is a soft 404, as its detail; empty if it is none."""
+
+
+class NoSoftJudge:
+    """No site is probed."""
+
+    def judge(self, page: Page) -> str:
+        return ""
+
+
+NO_SOFT_JUDGE = NoSoftJudge()
 
 
 class Verdict(Enum):
@@ -101,6 +120,7 @@ class Intake:
         refresher: Refresher = NO_REFRESH,
         link_notes: LinkNotes = NO_LINK_NOTES,
         sessions: Sessions | None = None,
+        soft_404s: SoftJudge = NO_SOFT_JUDGE,
         *,
         clock: Clock,
         wall: Clock,
@@ -117,6 +137,7 @@ class Intake:
         self._stats = stats
         self._refresher = refresher
         self._sessions = sessions
+        self._soft_404s = soft_404s
         # The last reply that was judged; it comes again if the disk refuses it.
         self._judged: Page | None = None
         self._clock = clock
@@ -177,10 +198,16 @@ class Intake:
         return True
 
     def _process(self, page: Page, now: float) -> None:
+        if page.url.probe:
+            self._frontier.probe_done(page, now, self._wall())
+            return
         if page.url.owner is not None:
             self._output_reply(page)
             self._frontier.robots_done(page, now, self._wall())
             return
+        soft_404 = self._soft_404s.judge(page)
+        if soft_404:
+            page.outcome, page.detail = Outcome.ERR_40X, soft_404
         self._note_refresh(page)
         if page.outcome is Outcome.SUCCESS:
             digests = self._digests(page)
@@ -191,6 +218,10 @@ class Intake:
         self._output_reply(page)
         if page.outcome is not Outcome.ERR_30X:
             self._frontier.finished(page, now, self._wall())
+            if page.outcome is Outcome.ERR_40X and page.status < HTTPStatus.BAD_REQUEST:
+                # Nothing else may lead to the home page.
+                homes = [link for link in redirect_target(page) if is_home(link.url)]
+                self._admit(page.url, homes, now, redirect=True)
             return
         target = redirect_target(page)
         page.detail = "it names no URL that can be crawled"

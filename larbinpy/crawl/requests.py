@@ -12,6 +12,7 @@ from larbinpy.fetch.settings import Refusal, Request, RequestOptions
 from larbinpy.frontier.scope.scope import Reason, Scope
 from larbinpy.outcome import Outcome
 from larbinpy.output.plug import NO_REFRESH, Refresher
+from larbinpy.soft404.words import COMPARED
 from larbinpy.url import Url
 
 #: RFC 9309, 2.5: at least 500 KiB of a robots.txt are read, whatever maxPageSize is. One byte more
@@ -54,12 +55,13 @@ class Requests:
         most = self._most_bytes(url)
         if url.ask is not None:
             return Request(url, address, any_reply, most, of_login(options, url, url.ask))
-        if url.owner is not None:
+        if url.robots_for is not None:
             return Request(url, address, any_reply, ROBOTS_SIZE, options)
+        login = () if self._login_headers is None else self._login_headers(url)
+        if url.probe:
+            return Request(url, address, any_reply, COMPARED, options, login)
         accept = partial(self._refuse, url, most)
-        headers = self._refresher.conditions(url.href)
-        if self._login_headers is not None:
-            headers = (*headers, *self._login_headers(url))
+        headers = (*self._refresher.conditions(url.href), *login)
         return Request(url, address, accept, most, options, headers)
 
     def _refuse(self, url: Url, max_size: int, media_type: str, size: int | None) -> Refusal | None:

@@ -218,6 +218,10 @@ class Frontier:
         """Process the reply to a request of a login."""
         self._lifecycle.login_done(page, now, wall)
 
+    def probe_done(self, page: Page, now: float, wall: float) -> None:
+        """Process the reply to a request for a name that does not exist."""
+        self._lifecycle.probe_done(page, now, wall)
+
     def lost(
         self,
         page: Page,

@@ -12,13 +12,14 @@ from larbinpy.frontier.address_settings import AddressSettings
 from larbinpy.frontier.addresses.schedule import IPSites
 from larbinpy.frontier.login_step import NO_LOGINS, LoginStep, SiteLogins
 from larbinpy.frontier.preliminary import CLOSED_TIME, PreliminaryRequests
+from larbinpy.frontier.probe_step import NO_PROBES, ProbeStep, SiteProbes
 from larbinpy.frontier.robots_step import RobotsStep
 from larbinpy.frontier.sites.name_requests import NameRequests
 from larbinpy.frontier.sites.named_site import NamedSite
 from larbinpy.frontier.sites.registry import SiteRegistry
 from larbinpy.frontier.sites.robots_rules import RobotsRules
 from larbinpy.frontier.sites.settings import SettingsOf
-from larbinpy.frontier.sites.states import Event, State
+from larbinpy.frontier.sites.states import STEPS, Event, State
 from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
 from larbinpy.outcome import UNREACHABLE, Outcome, is_retried
 from larbinpy.page import Page
@@ -37,8 +38,9 @@ class SiteLifecycle:
 
     It leads each site of its registry through its states: `names` holds the sites
     in RESOLVING, the timers those in WAITING. URLs whose outcome is decided on the way wait in
-    `decided`. `RobotsStep` and `LoginStep` do the steps that take requests of their own. (There are
-    more than twenty methods, because each transition in the picture of `states` has one.)
+    `decided`. `RobotsStep`, `LoginStep` and `ProbeStep` do the steps that take requests of their
+    own. (There are more than twenty methods, because each transition in the picture of `states` has
+    one.)
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class SiteLifecycle:
         ip_sites: IPSites,
         sizes: FrontierSizes = DEFAULT_SIZES,
         logins: SiteLogins = NO_LOGINS,
+        probes: SiteProbes = NO_PROBES,
     ) -> None:
         self._addresses = addresses
         self._ip_sites = ip_sites
@@ -60,6 +63,7 @@ class SiteLifecycle:
         self._requests = PreliminaryRequests(self.registry, ip_sites, self)
         self._robots = RobotsStep(self.registry, ip_sites, self.rules, self._requests, self)
         self._login = LoginStep(logins, self.registry, ip_sites, self._requests, self)
+        self._probe = ProbeStep(probes, self.registry, self.rules, self._requests, self)
         self._timers: list[tuple[float, int, NamedSite]] = []
         self._order = count()
         # OPEN sites with URLs that were not made ready yet.
@@ -92,7 +96,11 @@ class SiteLifecycle:
             return
         site = self.registry.obtain(key, now)
         if site.state is State.OPEN and now < min(site.address_until, site.rules_until):
-            self._make_ready(site, url, Outcome.FAST_ROBOTS, now)
+            if self._probe.is_needed(site, url):
+                site.park(url)
+                self._probe.begin(site, now)
+            else:
+                self._make_ready(site, url, Outcome.FAST_ROBOTS, now)
         else:
             site.park(url)
             if site.state in (State.NEW, State.CLOSED):
@@ -131,6 +139,8 @@ class SiteLifecycle:
         """End a URL that is in no queue with `outcome`, without (another) fetch."""
         if url.owner is None:
             self.decided.append(Page(url, outcome, detail=detail))
+        elif url.probe:
+            self._probe.replied(Page(url, outcome, detail=detail), now)
         elif url.ask is None:
             self._robots.ended(url, outcome, now, detail)
         else:
@@ -191,7 +201,7 @@ class SiteLifecycle:
         else:
             self._robots.begin(site, now)
 
-    # robots.txt and logins.
+    # robots.txt, logins and probes.
 
     def robots_done(self, page: Page, now: float, wall: float) -> list[str]:
         """Process the reply to a robots.txt request; return its sitemaps."""
@@ -202,6 +212,11 @@ class SiteLifecycle:
         """Process the reply to a request of a login."""
         self.landed(page, now, wall)
         self._login.replied(page, now)
+
+    def probe_done(self, page: Page, now: float, wall: float) -> None:
+        """Process the reply to a probe."""
+        self.landed(page, now, wall)
+        self._probe.replied(page, now)
 
     def lost(self, page: Page, now: float, wall: float, *, last: bool) -> None:
         """Hold the URLs of a site whose session has ended until it has logged in again.
@@ -222,17 +237,34 @@ class SiteLifecycle:
             self.join(page.url, now)
 
     def opened(self, site: NamedSite, now: float) -> None:
-        """Log in at an OPEN site if it needs that; otherwise make its URLs ready."""
+        """Log in at an OPEN site if it needs that; otherwise go on."""
         if self._login.is_needed(site):
             self._login.begin(site, now)
         else:
-            self._admit(site, now)
-            self._await_renewal(site, now)
+            self._go_on(site, now)
 
     def logged_in(self, site: NamedSite, now: float) -> None:
         """Continue with a site that a login has opened again."""
-        if site.rules is None or now >= min(site.address_until, site.rules_until):
+        if self._is_stale(site, now):
             self._to_resolve(site, Event.STALE)
+        else:
+            self._go_on(site, now)
+
+    def probed(self, site: NamedSite, now: float) -> None:
+        """Continue with a site that is OPEN again after its probes."""
+        if self._is_stale(site, now):
+            self._to_resolve(site, Event.STALE)
+        else:
+            self.opened(site, now)
+
+    @staticmethod
+    def _is_stale(site: NamedSite, now: float) -> bool:
+        return site.rules is None or now >= min(site.address_until, site.rules_until)
+
+    def _go_on(self, site: NamedSite, now: float) -> None:
+        """Probe an OPEN site if that is to be done; otherwise make its URLs ready."""
+        if self._probe.is_needed_first(site):
+            self._probe.begin(site, now)
         else:
             self._admit(site, now)
             self._await_renewal(site, now)
@@ -265,7 +297,7 @@ class SiteLifecycle:
         if site.spent:
             self._ip_sites.withdraw(site)
             # In other states, it is closed when its lookup ends.
-            if site.state in (State.OPEN, State.ROBOTS, State.LOGIN):
+            if site.state is State.OPEN or site.state in STEPS:
                 self._limit(site, now)
         if not site.in_flight:
             self.registry.touch(site)

@@ -1,6 +1,7 @@
 """Preliminary requests: those that a site needs before its URLs may be fetched.
 
-They are for its robots.txt and for its login. They wait in the queue of the site that they go to,
+They are for its robots.txt, its login and its probes. They wait in the queue of the site that they
+go to,
 which may be another one, as redirects lead anywhere; each has the key of its `owner`.
 """
 
@@ -9,7 +10,7 @@ from typing import Protocol
 from larbinpy.frontier.addresses.schedule import IPSites
 from larbinpy.frontier.sites.named_site import NamedSite
 from larbinpy.frontier.sites.registry import SiteRegistry
-from larbinpy.frontier.sites.states import Event, State
+from larbinpy.frontier.sites.states import STEPS, Event, State
 from larbinpy.outcome import Outcome
 from larbinpy.url import Url
 
@@ -17,7 +18,7 @@ from larbinpy.url import Url
 CLOSED_TIME = 3600.0
 
 #: States of a site with an address that may be used.
-_ADDRESSED = (State.ROBOTS, State.LOGIN, State.OPEN)
+_ADDRESSED = STEPS | {State.OPEN}
 
 
 class Way(Protocol):
@@ -31,6 +32,9 @@ class Way(Protocol):
 
     def logged_in(self, site: NamedSite, now: float) -> None:
         """Continue with a site that a login has opened again."""
+
+    def probed(self, site: NamedSite, now: float) -> None:
+        """Continue with a site that is OPEN again after its probes."""
 
     def set_timer(self, site: NamedSite, when: float) -> None:
         """Look at `site` again at the time `when`."""
@@ -73,14 +77,14 @@ class PreliminaryRequests:
             self._way.join(url, now)
 
     def release(self, site: NamedSite) -> None:
-        """Fetch the preliminary requests that wait at a site in ROBOTS or LOGIN."""
+        """Fetch the preliminary requests that wait at a site that is in a step of its own."""
         for url in site.admit_others():
             self._put(site, url)
 
     def hold(self, site: NamedSite) -> None:
         """Let the ready URLs of `site` wait again, without its preliminary requests."""
         self._ip_sites.withdraw(site)
-        if site.state in (State.ROBOTS, State.LOGIN):
+        if site.state in STEPS:
             self.release(site)
 
     def _put(self, site: NamedSite, url: Url) -> None:

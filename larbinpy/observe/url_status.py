@@ -169,6 +169,9 @@ def _waiting(view: FrontierView, site: NamedSite, now: float) -> Facts:
             return _until("robots.txt", facts.get("in_s", 0.0), why)
         case State.LOGIN:
             return {"waits_for": "login", "why": "the crawl logs in to its site first"}
+        case State.PROBING:
+            why = "its site is asked first for a name that cannot exist (probeSoft404)"
+            return {"waits_for": "probe", "why": why}
         case State.WAITING if site.verdict is Outcome.LOGIN_FAILED:
             why = f"try {site.tries} to log in to its site failed: {site.detail}"
             return _until("retryWait", site.until - now, why)

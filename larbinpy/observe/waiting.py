@@ -67,6 +67,8 @@ def _in_flight(view: FrontierView, now: float, feeder: Feeder, turn_of: TurnOf) 
         return feeder.holds or f"{_name(newest.site)}: {turn}{so_far}{more}"
     if newest.ask is not None:
         return f"logging in to {_name(newest.owner or '')}{so_far}{more}"
+    if newest.probe:
+        return f"{_name(newest.site)}: a name that cannot exist is being asked for{so_far}{more}"
     if newest.owner is not None:
         return f"robots.txt of {_name(newest.site)} is being fetched{so_far}{more}"
     return f"{_name(newest.site)}: no whole reply yet{so_far}{more}"

@@ -14,6 +14,7 @@ from larbinpy.frontier.admission import Admission
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.lifecycle import SiteLifecycle
 from larbinpy.frontier.login_step import NO_LOGINS, SiteLogins
+from larbinpy.frontier.probe_step import NO_PROBES, SiteProbes
 from larbinpy.frontier.scope.folding import Folding
 from larbinpy.frontier.scope.scope import Scope, ScopeSettings
 from larbinpy.frontier.scope.traps import Traps, TrapSettings
@@ -57,17 +58,19 @@ def make_frontier(
     kinds: Kinds = KINDS,
     is_own: Callable[[str, int], bool] | None = None,
     sessions: Sessions | None = None,
+    probes: SiteProbes = NO_PROBES,
 ) -> Frontier:
     """The frontier of a crawl that begins at the Unix time `wall`, with its queues in `folder`.
 
     `wants`, if given, decides on the links that nothing else refuses; `is_own` is whether a server
-    that the crawl itself relies on is at an address and port; `sessions` logs in to sites.
+    that the crawl itself relies on is at an address and port; `sessions` logs in to sites;
+    `probes` asks them for names that do not exist.
     """
     ip_sites = IPSites(site_settings.usual, config.wait_by, config.pages_connexions, sizes)
     counts = kinds.counts(folder)
     addresses = AddressSettings(config.dns_cache_time, permitting(config, is_public), is_own)
     logins = NO_LOGINS if sessions is None else sessions
-    sites = SiteLifecycle(site_settings.of, addresses, counts, ip_sites, sizes, logins)
+    sites = SiteLifecycle(site_settings.of, addresses, counts, ip_sites, sizes, logins, probes)
     store, seen = Store(folder), kinds.seen(folder, "seen")
     scope = _make_scope(config, site_settings, sessions)
     traps = Traps(TrapSettings(config.traps, config.limit_by_shape), wall)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from larbinpy.frontier.sites.politeness import Pace
 from larbinpy.frontier.sites.robots_cache import PackedRobots
 from larbinpy.frontier.sites.settings import Quota, SiteSettings
-from larbinpy.frontier.sites.states import AT_REST, TRANSITIONS, Event, State
+from larbinpy.frontier.sites.states import AT_REST, STEPS, TRANSITIONS, Event, State
 from larbinpy.outcome import UNREACHABLE, Outcome
 from larbinpy.url import Url, host_of
 
@@ -38,7 +38,7 @@ class NamedSite:
         method         from                   to         requires
         park           outside                waiting
         admit          waiting, its head      outside    OPEN
-        admit_others   waiting, preliminary   outside    ROBOTS or LOGIN
+        admit_others   waiting, preliminary   outside    ROBOTS, LOGIN or PROBING
         make_ready     outside                ready      an address
         put_back       ready                  waiting    not in a rotation
         take           ready, its head        in flight  ready is not empty
@@ -161,7 +161,7 @@ class NamedSite:
 
     def admit_others(self) -> list[Url]:
         """Remove and return the waiting preliminary requests, which are mostly of other sites."""
-        assert self.state in (State.ROBOTS, State.LOGIN), self
+        assert self.state in STEPS, self
         others = [url for url in self.waiting if url.owner is not None]
         if others:
             self.waiting = [url for url in self.waiting if url.owner is None]

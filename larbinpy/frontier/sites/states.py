@@ -5,10 +5,12 @@
                               ROBOTS --no_robots--> WAITING --retry--> RESOLVING
                                                   OPEN --login--> LOGIN --logged_in--> OPEN
                                                        LOGIN --no_login--> WAITING
+                                                  OPEN --probe--> PROBING --probed--> OPEN
 
     RESOLVING --give_up--> CLOSED
        ROBOTS --give_up--> CLOSED
         LOGIN --give_up--> CLOSED
+      PROBING --give_up--> CLOSED
       WAITING --give_up--> CLOSED
          OPEN --give_up--> CLOSED --wanted--> RESOLVING
 
@@ -29,6 +31,8 @@ class State(Enum):
     ROBOTS = auto()
     #: A login is under way; its other URLs wait.
     LOGIN = auto()
+    #: It is asked for names that cannot exist; its other URLs wait.
+    PROBING = auto()
     #: Its URLs may be fetched as politeness allows.
     OPEN = auto()
     #: A step failed and will be tried again.
@@ -50,6 +54,9 @@ class Event(Enum):
     LOGIN = auto()
     LOGGED_IN = auto()
     NO_LOGIN = auto()
+    #: Its answers to names that do not exist are needed.
+    PROBE = auto()
+    PROBED = auto()
     #: The address or the rules are out of date, or a failed URL wants a fresh address.
     STALE = auto()
     #: The wait after a failure is over.
@@ -71,11 +78,16 @@ TRANSITIONS: dict[tuple[State, Event], State] = {
     (State.LOGIN, Event.LOGGED_IN): State.OPEN,
     (State.LOGIN, Event.NO_LOGIN): State.WAITING,
     (State.LOGIN, Event.GIVE_UP): State.CLOSED,
+    (State.OPEN, Event.PROBE): State.PROBING,
+    (State.PROBING, Event.PROBED): State.OPEN,
+    (State.PROBING, Event.GIVE_UP): State.CLOSED,
     (State.WAITING, Event.RETRY): State.RESOLVING,
     (State.WAITING, Event.GIVE_UP): State.CLOSED,
     (State.OPEN, Event.STALE): State.RESOLVING,
     (State.OPEN, Event.GIVE_UP): State.CLOSED,
     (State.CLOSED, Event.WANTED): State.RESOLVING,
 }
+#: States in which preliminary requests may be sent, and URLs wait for them.
+STEPS = frozenset({State.ROBOTS, State.LOGIN, State.PROBING})
 #: States in which nothing is under way for a site that has no URLs.
 AT_REST = frozenset({State.NEW, State.OPEN, State.CLOSED})

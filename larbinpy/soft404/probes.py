@@ -1,0 +1,127 @@
+"""The probes of all sites: which names are asked for, and which pages are like the answers."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from larbinpy.page import Page
+from larbinpy.reason import soft_404
+from larbinpy.soft404.answers import Answer, answers_in, target_of
+from larbinpy.soft404.names import Shape, commonest_shape, is_above, is_start
+from larbinpy.storage.lru import LruBudget
+from larbinpy.url import Url, site_of
+
+#: Requests a site.
+_MOST_PROBES = 2
+#: Bytes of a site without answers to keep, which most are.
+_SITE = 300
+#: Most bytes of all answers: those of 10,000 sites.
+_MOST_BYTES = 40_000_000
+
+
+@dataclass(slots=True)
+class _Site:
+    #: The names that were asked for, and the URLs.
+    names: list[str] = field(default_factory=list)
+    probes: list[str] = field(default_factory=list)
+    #: While it is being probed.
+    replies: list[Page] = field(default_factory=list)
+    answers: list[Answer] = field(default_factory=list)
+
+
+class Probes:
+    """Asks sites for names that do not exist, and compares their pages with the answers.
+
+    A site is probed once, unless so many others were probed since that it was forgotten.
+    `new_name` makes a name; `is_read` is whether the reply to a URL is read, so that its site is
+    worth a probe.
+    """
+
+    def __init__(
+        self,
+        new_name: Callable[[], str],
+        is_read: Callable[[Url], bool] = lambda _url: True,
+        most_bytes: int = _MOST_BYTES,
+    ) -> None:
+        self._new_name = new_name
+        self._is_read = is_read
+        self._sites: dict[str, _Site] = {}
+        self._budget: LruBudget[str] = LruBudget(most_bytes)
+
+    def __repr__(self) -> str:
+        return f"<Probes {len(self._sites)} sites, {self._budget.total} bytes>"
+
+    # Probing.
+
+    def wants(self, url: Url) -> bool:
+        """Whether `url` is a reason to probe its site, which has others."""
+        return url.site not in self._sites and not url.requisite and self._is_read(url)
+
+    def next(self, site: str, waiting: Sequence[str]) -> str | None:
+        """The next URL to ask `site` for, None if there is none; `waiting` are URLs of it.
+
+        First a name in the top folder, then one in the place of most URLs that wait. If they are
+        in the top folder, too, it is asked for a second name only if it answered to the first: two
+        answers show what differs from one to the next.
+        """
+        state = self._sites.setdefault(site, _Site())
+        if not state.probes:
+            self._count(site, state)
+        shape = self._next_shape(site, state, waiting)
+        if shape is None:
+            self._conclude(site, state)
+            return None
+        name = self._new_name()
+        probe = shape.named(name)
+        state.names.append(name)
+        state.probes.append(probe)
+        return probe
+
+    def _next_shape(self, site: str, state: _Site, waiting: Sequence[str]) -> Shape | None:
+        if len(state.probes) == _MOST_PROBES:
+            return None
+        if not state.probes:
+            return Shape(f"{site}/", "")
+        top, place = Shape(f"{site}/", ""), commonest_shape(waiting)
+        led = self._led_to(site, state)
+        if led is not None and (place is None or led.is_page):
+            return led
+        if place is not None and place != top:
+            return place
+        return top if answers_in(state.replies, state.names) else None
+
+    @staticmethod
+    def _led_to(site: str, state: _Site) -> Shape | None:
+        """The place in `site` that its reply leads to by a redirect, with the name in it."""
+        target = target_of(state.replies[-1]) if state.replies else None
+        before, name, after = (target or "").partition(state.names[-1])
+        return Shape(before, after) if name and site_of(before) == site else None
+
+    def replied(self, site: str, page: Page) -> None:
+        """Take the reply to the last probe of `site`."""
+        if (state := self._sites.get(site)) is not None:
+            state.replies.append(page)
+
+    def _conclude(self, site: str, state: _Site) -> None:
+        state.answers = answers_in(state.replies, state.names)
+        state.replies = []
+        self._count(site, state)
+
+    def _count(self, site: str, state: _Site) -> None:
+        self._budget.use(site, _SITE + sum(answer.size for answer in state.answers))
+        for old in self._budget.surplus():
+            del self._sites[old]
+
+    # Judging.
+
+    def judge(self, page: Page) -> str:
+        """Why `page`, a page or a redirect, is a soft 404, as its detail; empty if it is none."""
+        state = self._sites.get(page.url.site)
+        if state is None or not state.answers:
+            return ""
+        href = page.url.href
+        if is_start(href) or any(is_above(href, probe) for probe in state.probes):
+            return ""
+        for answer in state.answers:
+            if answer.is_like(page):
+                return soft_404(answer.probe, target_of(page))
+        return ""

@@ -1,0 +1,78 @@
+"""The words of a page and of its URL, without what differs from reply to reply."""
+
+import re
+from collections import Counter
+from typing import NamedTuple
+from urllib.parse import unquote
+
+from larbinpy.page import Page
+from larbinpy.parse.body import is_html
+from larbinpy.parse.charset import decode, document
+
+#: Bytes of a page that are compared.
+COMPARED = 256 * 1024
+_HTML = frozenset({"text/html", "application/xhtml+xml"})
+_TEXTS = ("text/", "application/json", "application/xml")
+#: Text that is not shown. Data stays: it may be all that differs in pages that a script draws.
+_UNSEEN = "style,template,script:not([type*=json])"
+
+#: Runs of ASCII, and of other letters: a name may stand in a text without spaces.
+_RUN = re.compile(r"[A-Za-z0-9]+|[^\W_A-Za-z0-9]+")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+#: Numbers, dates, identifiers and nonces have a digit, or a capital after a small letter.
+_VARIABLE = re.compile(r"\d|[a-z][A-Z]").search
+#: Longer words (characters) are identifiers, too.
+_LONGEST_WORD = 40
+#: Numbers that may be all that an error page says.
+_STATUSES = frozenset({"404", "410"})
+
+
+class Words(NamedTuple):
+    """The words that a page shows, and its elements, each with its number."""
+
+    shown: Counter[str]
+    elements: Counter[str]
+
+
+def words_of(page: Page) -> Words | None:
+    """The words of the beginning of `page`; None if it is no text."""
+    body, charset = page.body[:COMPARED], page.http_charset
+    elements: Counter[str] = Counter()
+    if page.type in _HTML or is_html(page):
+        tree = document(body, charset)
+        elements.update(each.tag for each in tree.iter_elements())
+        for unseen in tree.select(_UNSEEN):
+            unseen.decompose()
+        text = tree.text
+    elif page.type.startswith(_TEXTS) or page.type.endswith(("+json", "+xml")):
+        text = decode(body, charset)[0]
+    else:
+        return None
+    for part in _parts(page.url.href):
+        if not part.isascii():
+            text = text.replace(part, f" {part} ")
+    return Words(_counted(text), elements)
+
+
+def _counted(text: str) -> Counter[str]:
+    return Counter(
+        word.lower()
+        for word in _RUN.findall(text)
+        if len(word) <= _LONGEST_WORD and (not _VARIABLE(word) or word in _STATUSES)
+    )
+
+
+def own_words(href: str) -> frozenset[str]:
+    """The words that a page may show because they are in its URL, which it repeats."""
+    words = set(_RUN.findall(href))
+    for part in _parts(href):
+        words.update(_RUN.findall(part))
+        words.update(_RUN.findall(_CAMEL.sub(" ", part)))
+        words.add("".join(_RUN.findall(part)))
+    return frozenset(word.lower() for word in words)
+
+
+def _parts(href: str) -> list[str]:
+    """The segments of the path and of the query, without escapes."""
+    path = href.partition("//")[2].partition("/")[2]
+    return [unquote(part) for part in re.split(r"[/?&=]", path) if part]
