@@ -1,8 +1,7 @@
 """Preliminary requests: those that a site needs before its URLs may be fetched.
 
 They are for its robots.txt, its login and its probes. They wait in the queue of the site that they
-go to,
-which may be another one, as redirects lead anywhere; each has the key of its `owner`.
+go to, which may be another one, as redirects lead anywhere; each has the key of its `owner`.
 """
 
 from typing import Protocol

@@ -3,28 +3,25 @@
 import json
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol
 
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.parse import redirect_target
-from larbinpy.soft404.words import COMPARED, Words, own_words, words_of
+from larbinpy.soft404.words import COMPARED, Run, Shown, own_words, shown_by
 from larbinpy.url import hash64
 
-#: Two answers of which more differs are of two templates.
-_MOST_VARYING = 0.3
-#: A page of another size than the answers (bytes), by this factor and some for its URL, is not
-#: read: most pages are not.
+#: Two answers are of one template if they have this share of their words and elements in common.
+_LEAST_ALIKE = 0.7
+#: A page may differ this much more from two answers than they do from each other. One of another
+#: size (bytes), by this factor and some for its URL, is not read: most pages are not.
 _FACTOR = 2
 _URL_IN_PAGE = 4096
 #: Bytes of an answer beside its words.
 _OVERHEAD = 500
-
-
-Sample = TypeVar("Sample", "Redirect", "Text")
 
 
 class Answer(Protocol):
@@ -83,16 +80,63 @@ class Body:
         return page.outcome is Outcome.SUCCESS and hash64(page.body[:COMPARED]) == self.digest
 
 
+class _Sample(NamedTuple):
+    """A text that answered to a name."""
+
+    page: Page
+    shown: Shown
+
+    @property
+    def size(self) -> int:
+        return len(self.page.body[:COMPARED])
+
+    @property
+    def own(self) -> frozenset[str]:
+        """The words of its URL."""
+        return own_words(self.page.url.href)
+
+    def texts(self, own: Set[str]) -> Counter[Run]:
+        """Its texts, without `own` words."""
+        return Counter(tuple(word for word in run if word not in own) for run in self.shown.runs)
+
+
 class _Template(NamedTuple):
-    """The words of an answer: those that all samples have, those that any has.
+    """The words and the elements that all samples have, those that any has, and their difference.
 
     The words of the URLs of samples are in `most` alone.
     """
 
-    common: Words
-    most: Words
-    #: Words, and elements, that the samples do not have in common.
-    varying: tuple[int, int] = (0, 0)
+    common: tuple[Counter[str], Counter[str]]
+    most: tuple[Counter[str], Counter[str]]
+    varying: tuple[int, int]
+
+    @classmethod
+    def of(cls, samples: Sequence[_Sample]) -> "_Template":
+        """What is known from one or two `samples`.
+
+        Texts that differ have no common words: these are there by chance.
+        """
+        one, other = samples[0], samples[-1]
+        own = one.own | other.own
+        texts, others = one.texts(own), other.texts(own)
+        elements, other_elements = one.shown.elements, other.shown.elements
+        either = elements | other_elements
+        both = elements & other_elements
+        words = max(_words(texts - others).total(), _words(others - texts).total())
+        return cls(
+            (_words(texts & others), both),
+            (one.shown.words | other.shown.words, either),
+            (words, either.total() - both.total()),
+        )
+
+    def covers(self, shown: Shown, own: frozenset[str]) -> bool:
+        """Whether a page of which this is `shown` is like the samples; `own` words may be more."""
+        found = (shown.words, shown.elements)
+        for has, common, most, varying in zip(found, *self, strict=True):
+            added = sum(number for word, number in (has - most).items() if word not in own)
+            if common - has or added > _FACTOR * varying:
+                return False
+        return True
 
 
 class Text:
@@ -106,55 +150,27 @@ class Text:
     The words are kept packed, in some 3 kB for a page of 600 different words.
     """
 
-    def __init__(self, probe: str, type_: str, sizes: Sequence[int], template: _Template) -> None:
-        self.probe = probe
-        self._type = type_
-        self._sizes = sizes
-        self._packed = _pack(template)
+    def __init__(self, *samples: _Sample) -> None:
+        self.probe = samples[0].page.url.href
+        self._type = samples[0].page.type
+        self._least = min(sample.size for sample in samples) / _FACTOR
+        self._most = max(sample.size for sample in samples) * _FACTOR + _URL_IN_PAGE
+        self._packed = _pack(_Template.of(samples))
 
     def __repr__(self) -> str:
-        return f"<Text {self._type}, {len(self._sizes)} samples>"
-
-    @classmethod
-    def of(cls, page: Page, words: Words) -> "Text":
-        """The answer of which `page` is a sample."""
-        common = Words(_without(words.shown, own_words(page.url.href)), words.elements)
-        sizes = [len(page.body[:COMPARED])]
-        return cls(page.url.href, page.type, sizes, _Template(common, words))
+        return f"<Text {self._type} of {self.probe}>"
 
     @property
     def size(self) -> int:
         return _OVERHEAD + len(self._packed)
 
-    def joined(self, other: "Text") -> "Text | None":
-        """The answer of which both are samples; None if they are of two templates."""
-        if self._type != other._type:
-            return None
-        mine, others = _unpacked(self._packed), _unpacked(other._packed)
-        pairs = list(zip(mine.common, others.common, strict=True))
-        shown, elements = ((a | b).total() - (a & b).total() for a, b in pairs)
-        if shown + elements > _MOST_VARYING * sum((a | b).total() for a, b in pairs):
-            return None
-        common = Words(*(a & b for a, b in pairs))
-        most = Words(*(a | b for a, b in zip(mine.most, others.most, strict=True)))
-        template = _Template(common, most, (shown, elements))
-        return Text(self.probe, self._type, [*self._sizes, *other._sizes], template)
-
     def is_like(self, page: Page) -> bool:
-        size = len(page.body[:COMPARED])
-        least, greatest = min(self._sizes), max(self._sizes)
-        if page.type != self._type or page.outcome is not Outcome.SUCCESS:
+        if page.outcome is not Outcome.SUCCESS or page.type != self._type:
             return False
-        if not least / _FACTOR <= size <= greatest * _FACTOR + _URL_IN_PAGE:
+        if not self._least <= len(page.body[:COMPARED]) <= self._most:
             return False
-        words = words_of(page)
-        return words is not None and self._covers(words, own_words(page.url.href))
-
-    def _covers(self, words: Words, own: frozenset[str]) -> bool:
-        for found, common, most, varying in zip(words, *_unpacked(self._packed), strict=True):
-            if common - found or _without(found - most, own).total() > 2 * varying:
-                return False
-        return True
+        shown = shown_by(page)
+        return shown is not None and _unpacked(self._packed).covers(shown, own_words(page.url.href))
 
 
 def target_of(page: Page) -> str | None:
@@ -166,37 +182,59 @@ def target_of(page: Page) -> str | None:
 
 
 def answers_in(pages: Sequence[Page], names: Sequence[str]) -> list[Answer]:
-    """The answers in the replies to probes; none if the site says that there are no such pages.
+    """The answers in the replies to two probes at most.
 
-    `names` are the names that were asked for: a redirect to a URL with such a name tells nothing,
-    because that of a real page would have its name.
+    None if the site says that there are no such pages. `names` are the names that were asked for:
+    a redirect to a URL with such a name tells nothing, because that of a real page would have its
+    name.
     """
     redirects: list[Redirect] = []
     bodies: list[Body] = []
-    texts: list[Text] = []
+    samples: list[_Sample] = []
     for page in pages:
         target = target_of(page)
         if target is not None and not any(name in target for name in names):
             redirects.append(Redirect(page.url.href, target))
         elif 200 <= page.status < 300 and page.truncated != "disconnect":
-            words = words_of(page)
-            if words is None:
+            shown = shown_by(page)
+            if shown is None:
                 bodies.append(Body(page.url.href, hash64(page.body[:COMPARED])))
             else:
-                texts.append(Text.of(page, words))
-    return [*_joined(redirects), *bodies, *_joined(texts)]
+                samples.append(_Sample(page, shown))
+    return [*_joined(redirects), *bodies, *_texts(samples)]
 
 
-def _joined(samples: Sequence[Sample]) -> Sequence[Sample]:
-    """The answers of two samples at most."""
-    if len(samples) < 2:
-        return samples
-    joined = samples[0].joined(samples[1])
-    return samples if joined is None else [joined]
+def _joined(redirects: list[Redirect]) -> list[Redirect]:
+    if len(redirects) < 2:
+        return redirects
+    joined = redirects[0].joined(redirects[1])
+    return redirects if joined is None else [joined]
 
 
-def _without(counted: Counter[str], own: frozenset[str]) -> Counter[str]:
-    return Counter({word: number for word, number in counted.items() if word not in own})
+def _texts(samples: list[_Sample]) -> list[Text]:
+    if len(samples) == 2 and _are_of_one_template(*samples):
+        return [Text(*samples)]
+    return [Text(sample) for sample in samples]
+
+
+def _are_of_one_template(one: _Sample, other: _Sample) -> bool:
+    if one.page.type != other.page.type:
+        return False
+    pairs = zip(
+        (one.shown.words, one.shown.elements),
+        (other.shown.words, other.shown.elements),
+        strict=True,
+    )
+    counts = [((a & b).total(), (a | b).total()) for a, b in pairs]
+    return sum(both for both, _ in counts) >= _LEAST_ALIKE * sum(either for _, either in counts)
+
+
+def _words(runs: Counter[Run]) -> Counter[str]:
+    """The words of texts, with their numbers."""
+    words: Counter[str] = Counter()
+    for run, number in runs.items():
+        words.update({word: number * count for word, count in Counter(run).items()})
+    return words
 
 
 def _pack(template: _Template) -> bytes:
@@ -206,5 +244,9 @@ def _pack(template: _Template) -> bytes:
 # Most pages of a site come one after the other.
 @lru_cache(64)
 def _unpacked(packed: bytes) -> _Template:
-    common, most, (shown, elements) = json.loads(zlib.decompress(packed))
-    return _Template(Words(*map(Counter, common)), Words(*map(Counter, most)), (shown, elements))
+    common, most, (words, elements) = json.loads(zlib.decompress(packed))
+    return _Template(
+        (Counter(common[0]), Counter(common[1])),
+        (Counter(most[0]), Counter(most[1])),
+        (words, elements),
+    )

@@ -2,6 +2,8 @@
 
 import re
 from collections import Counter
+from collections.abc import Sequence
+from itertools import chain
 from typing import NamedTuple
 from urllib.parse import unquote
 
@@ -27,15 +29,24 @@ _LONGEST_WORD = 40
 _STATUSES = frozenset({"404", "410"})
 
 
-class Words(NamedTuple):
-    """The words that a page shows, and its elements, each with its number."""
+#: The words of a text without elements in it.
+Run = tuple[str, ...]
 
-    shown: Counter[str]
+
+class Shown(NamedTuple):
+    """The content of a page: its texts, in their order, and its elements with their numbers."""
+
+    runs: list[Run]
     elements: Counter[str]
 
+    @property
+    def words(self) -> Counter[str]:
+        """The words of all texts, with their numbers."""
+        return Counter(chain.from_iterable(self.runs))
 
-def words_of(page: Page) -> Words | None:
-    """The words of the beginning of `page`; None if it is no text."""
+
+def shown_by(page: Page) -> Shown | None:
+    """The content of the beginning of `page`; None if it is no text."""
     body, charset = page.body[:COMPARED], page.http_charset
     elements: Counter[str] = Counter()
     if page.type in _HTML or is_html(page):
@@ -43,19 +54,20 @@ def words_of(page: Page) -> Words | None:
         elements.update(each.tag for each in tree.iter_elements())
         for unseen in tree.select(_UNSEEN):
             unseen.decompose()
-        text = tree.text
+        texts = list(tree.strings)
     elif page.type.startswith(_TEXTS) or page.type.endswith(("+json", "+xml")):
-        text = decode(body, charset)[0]
+        texts = decode(body, charset)[0].splitlines()
     else:
         return None
-    for part in _parts(page.url.href):
-        if not part.isascii():
-            text = text.replace(part, f" {part} ")
-    return Words(_counted(text), elements)
+    names = [part for part in _parts(page.url.href) if not part.isascii()]
+    return Shown([run for text in texts if (run := _words_of(text, names))], elements)
 
 
-def _counted(text: str) -> Counter[str]:
-    return Counter(
+def _words_of(text: str, names: Sequence[str]) -> Run:
+    """The words of `text`; each of `names` is one, even in a text without spaces."""
+    for name in names:
+        text = text.replace(name, f" {name} ")
+    return tuple(
         word.lower()
         for word in _RUN.findall(text)
         if len(word) <= _LONGEST_WORD and (not _VARIABLE(word) or word in _STATUSES)

@@ -1,10 +1,10 @@
 """Whole crawls of sites that answer to names that do not exist as if they did."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pytest
 
+from larbinpy.url import split
 from tests.support.smallworld import World, Worlds
 from tests.support.softsites import SITES, SoftSite
 
@@ -20,11 +20,14 @@ class Judged:
 
     @property
     def found(self) -> list[str]:
+        """Soft 404s that were found, or that redirect to one that was."""
         return [path for path in self.site.gone if self._is_soft(path)]
 
     def _is_soft(self, path: str) -> bool:
         fate = self.world.fates.get(f"{self.site.host}{path}", {})
-        return fate.get("outcome") == "err40X" and "soft 404" in fate.get("detail", "")
+        if fate.get("outcome") == "err30X":
+            return self._is_soft(split(fate["detail"]).path)
+        return fate.get("outcome") == "err40X" and fate["detail"].startswith("soft 404: ")
 
     @property
     def lost(self) -> list[str]:

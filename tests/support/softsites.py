@@ -73,11 +73,47 @@ def name_of(path: str) -> str:
     return unquote(path.rstrip("/").rpartition("/")[2]).replace("-", " ").replace("_", " ")
 
 
-_WORDS = (
-    "water river stone hill market road bridge church garden school winter summer history people "
-    "music village station library council museum harbour forest valley tower castle bread silver "
-    "paper engine letter window morning journey island northern southern eastern western ancient"
-).split()
+_WORDS = [
+    "water",
+    "river",
+    "stone",
+    "hill",
+    "market",
+    "road",
+    "bridge",
+    "church",
+    "garden",
+    "school",
+    "winter",
+    "summer",
+    "history",
+    "people",
+    "music",
+    "village",
+    "station",
+    "library",
+    "council",
+    "museum",
+    "harbour",
+    "forest",
+    "valley",
+    "tower",
+    "castle",
+    "bread",
+    "silver",
+    "paper",
+    "engine",
+    "letter",
+    "window",
+    "morning",
+    "journey",
+    "island",
+    "northern",
+    "southern",
+    "eastern",
+    "western",
+    "ancient",
+]
 
 
 def prose(key: str, words: int, vocabulary: Sequence[str] = _WORDS) -> str:
@@ -160,7 +196,12 @@ def _chinese(path: str, random: Random) -> Answer:
 
 
 def _chinese_pages() -> dict[str, Answer]:
-    texts = {"/gushi": "很久以前有一个村庄", "/xinwen": "今天没有新闻", "/jia": "页面", "/kong": "空"}
+    texts = {
+        "/gushi": "很久以前有一个村庄",
+        "/xinwen": "今天没有新闻",
+        "/jia": "页面",
+        "/kong": "空",
+    }
     return {
         path: html(
             f"<title>{text}</title><nav>首页新闻体育财经娱乐</nav><h1>{text}</h1><p>{text}</p>",
@@ -185,7 +226,9 @@ def _russian_pages() -> dict[str, Answer]:
     }
 
 
-def _only_in(folder: str, inside: Callable[[str, Random], Answer]) -> Callable[[str, Random], Answer]:
+def _only_in(
+    folder: str, inside: Callable[[str, Random], Answer]
+) -> Callable[[str, Random], Answer]:
     """Soft in `folder` alone; elsewhere as it should be."""
 
     def missing(path: str, random: Random) -> Answer:
@@ -254,7 +297,9 @@ def _shop_missing(path: str, random: Random) -> Answer:
 
 def _searched(path: str, random: Random) -> Answer:
     words = escape(name_of(path.partition("?")[0]))
-    main = f"<form><input name=q value='{words}'></form><p>Your search for {words} gave 0 results.</p>"
+    main = (
+        f"<form><input name=q value='{words}'></form><p>Your search for {words} gave 0 results.</p>"
+    )
     return html(framed("Search", f"<h1>Search</h1>{main}"))
 
 
@@ -289,7 +334,9 @@ def _headings() -> dict[str, Answer]:
         return html(framed("Valley", f"<h1>{text}</h1>"))
 
     titles = {path: name_of(path) for path in some("/", 4, kind="real")}
-    return {path: headed(text) for path, text in (titles | {"/403": "403", "/2024": "2024"}).items()}
+    return {
+        path: headed(text) for path, text in (titles | {"/403": "403", "/2024": "2024"}).items()
+    }
 
 
 def _crumbs(path: str) -> str:
@@ -315,7 +362,10 @@ def _plain(path: str, random: Random) -> Answer:
 
 def _records() -> dict[str, Answer]:
     paths = some("/record/", 5, kind="real")
-    return {path: Answer(f"{n}\n{prose(path, 3)}\n".encode(), "text/plain") for n, path in enumerate(paths)}
+    return {
+        path: Answer(f"{n}\n{prose(path, 3)}\n".encode(), "text/plain")
+        for n, path in enumerate(paths)
+    }
 
 
 _GIF = b"GIF89a\x01\x00\x01\x00\x80\x00\x00\xff\xff\xff\x00\x00\x00!\xf9\x04\x01"
@@ -380,9 +430,7 @@ SITES = [
     SoftSite("climbing", pages("/docs/"), some("/", 3) + some("/docs/", 5, "/"), _climbing),
     SoftSite("nonce", pages("/"), some("/", 8), _nonces, home=framed_home),
     SoftSite("homeward", pages("/"), some("/", 5) + some("/x/", 3), lambda p, r: moved("/")),
-    SoftSite(
-        "errorpage", pages("/"), some("/", 8), _to_page, handlers=("/notfound.html",)
-    ),
+    SoftSite("errorpage", pages("/"), some("/", 8), _to_page, handlers=("/notfound.html",)),
     SoftSite(
         "handler", pages("/", ".aspx"), some("/", 8, ".aspx"), _handled, handlers=("/error.aspx",)
     ),
@@ -396,7 +444,10 @@ SITES = [
         error("Fehler", "<h1>Fehler</h1><p>Die Seite PATH wurde leider nicht gefunden.</p>"),
     ),
     SoftSite(
-        "chinese", _chinese_pages(), ["/shan", "/he", "/%E6%9D%91%E5%BA%84", "/xue", "/lu"], _chinese
+        "chinese",
+        _chinese_pages(),
+        ["/shan", "/he", "/%E6%9D%91%E5%BA%84", "/xue", "/lu"],
+        _chinese,
     ),
     SoftSite("russian", _russian_pages(), some("/", 6), _russian),
     SoftSite(
@@ -412,7 +463,9 @@ SITES = [
             for title, text in _wiki_texts().items()
         },
         [f"/index.php?title={name}" for name in ("Tower", "Old_Tower", "Paper", "Engine", "Snow")],
-        _only_in("/index.php?", lambda path, random: _wiki_missing(name_of(path.rpartition("=")[2]))),
+        _only_in(
+            "/index.php?", lambda path, random: _wiki_missing(name_of(path.rpartition("=")[2]))
+        ),
     ),
     SoftSite("shop", _shop_pages(), some("/product/", 8), _shop_missing, home=framed_home),
     SoftSite("catchall", pages("/"), some("/", 5) + some("/y/", 3), _home_again, home=framed_home),
@@ -420,13 +473,14 @@ SITES = [
     SoftSite("searching", _search_pages(), some("/", 8), _searched),
     SoftSite("blank", _pictures(), some("/photo/", 8), _blank),
     SoftSite("number", _headings(), some("/", 8), _number),
-    SoftSite(
-        "crumbs", _crumbed_pages(), some("/town/", 5) + some("/town/old/", 5), _crumbed
-    ),
-    SoftSite("plain", _records(), some("/record/", 8), _plain),
+    SoftSite("crumbs", _crumbed_pages(), some("/town/", 5) + some("/town/old/", 5), _crumbed),
+    SoftSite("plain", _records(), some("/record/", 8), _plain, settings=("anyType",)),
     SoftSite(
         "picture",
-        {path: Answer(_GIF + path.encode(), "image/gif") for path in some("/i/", 4, ".gif", "real")},
+        {
+            path: Answer(_GIF + path.encode(), "image/gif")
+            for path in some("/i/", 4, ".gif", "real")
+        },
         some("/i/", 8, ".gif"),
         _picture,
         settings=("getImage",),
