@@ -34,7 +34,7 @@ LEVELS |= {"larbinpy": len(ROWS), "larbinpy.cli": len(ROWS) + 1, "larbinpy.__mai
 
 HOMES = {
     "pycurl": "fetch",
-    "turbohtml": "parse content login.methods.html_form",
+    "turbohtml": "parse content login.methods.html_form soft404.words",
     "oauthlib": "login.methods.oauth1 login.methods.oauth2",
     "lxml": "parse content",
     "dns": "dns demo",

@@ -261,12 +261,7 @@ class Config:
     page_no_duplicate: bool = setting(
         "pageNoDuplicate", SWITCH, False, "drop pages whose content was seen already"
     )
-    probe_soft_404: bool = setting(
-        "probeSoft404",
-        SWITCH,
-        False,
-        "ask each site for names that cannot exist, and drop pages like the answers",
-    )
+    probe_soft_404: bool = setting("probeSoft404", SWITCH, False, "probe sites to find soft 404s")
     traps: tuple[str, ...] = setting(
         "traps",
         several("repeats", "calendars"),

@@ -237,42 +237,23 @@ class SiteLifecycle:
             self.join(page.url, now)
 
     def opened(self, site: NamedSite, now: float) -> None:
-        """Log in at an OPEN site if it needs that; otherwise go on."""
+        """Log in at an OPEN site, or probe it, if that is due; otherwise make its URLs ready."""
         if self._login.is_needed(site):
             self._login.begin(site, now)
-        else:
-            self._go_on(site, now)
-
-    def logged_in(self, site: NamedSite, now: float) -> None:
-        """Continue with a site that a login has opened again."""
-        if self._is_stale(site, now):
-            self._to_resolve(site, Event.STALE)
-        else:
-            self._go_on(site, now)
-
-    def probed(self, site: NamedSite, now: float) -> None:
-        """Continue with a site that is OPEN again after its probes."""
-        if self._is_stale(site, now):
-            self._to_resolve(site, Event.STALE)
-        else:
-            self.opened(site, now)
-
-    @staticmethod
-    def _is_stale(site: NamedSite, now: float) -> bool:
-        return site.rules is None or now >= min(site.address_until, site.rules_until)
-
-    def _go_on(self, site: NamedSite, now: float) -> None:
-        """Probe an OPEN site if that is to be done; otherwise make its URLs ready."""
-        if self._probe.is_needed_first(site):
+        elif self._probe.is_needed_first(site):
             self._probe.begin(site, now)
         else:
             self._admit(site, now)
-            self._await_renewal(site, now)
+            left = self._login.lasts(site)
+            if left is not None:
+                self.set_timer(site, now + left)
 
-    def _await_renewal(self, site: NamedSite, now: float) -> None:
-        left = self._login.lasts(site)
-        if left is not None:
-            self.set_timer(site, now + left)
+    def reopened(self, site: NamedSite, now: float) -> None:
+        """Continue with a site that is OPEN again after a login or probes."""
+        if site.rules is None or now >= min(site.address_until, site.rules_until):
+            self._to_resolve(site, Event.STALE)
+        else:
+            self.opened(site, now)
 
     def _renew(self, site: NamedSite, now: float) -> None:
         """Renew the login of an OPEN site; if it has no URL, when it gets one."""

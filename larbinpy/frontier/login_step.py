@@ -164,7 +164,7 @@ class LoginStep:
         why = self._logins.failure(site.key)
         if not why:
             self._registry.on(site, Event.LOGGED_IN)
-            self._way.logged_in(site, now)
+            self._way.reopened(site, now)
         elif self._logins.is_final(site.key):
             self._way.give_up(site, Outcome.LOGIN_FAILED, now, why, _CLOSED_TIME)
         else:

@@ -29,11 +29,8 @@ class Way(Protocol):
     def opened(self, site: NamedSite, now: float) -> None:
         """Continue with a site whose rules are known."""
 
-    def logged_in(self, site: NamedSite, now: float) -> None:
-        """Continue with a site that a login has opened again."""
-
-    def probed(self, site: NamedSite, now: float) -> None:
-        """Continue with a site that is OPEN again after its probes."""
+    def reopened(self, site: NamedSite, now: float) -> None:
+        """Continue with a site that is OPEN again after a login or probes."""
 
     def set_timer(self, site: NamedSite, when: float) -> None:
         """Look at `site` again at the time `when`."""

@@ -103,4 +103,4 @@ class ProbeStep:
                 self._requests.send(url, now)
                 return
         self._registry.on(site, Event.PROBED)
-        self._way.probed(site, now)
+        self._way.reopened(site, now)

@@ -97,7 +97,10 @@ class _Sample(NamedTuple):
 
     def texts(self, own: Set[str]) -> Counter[Run]:
         """Its texts, without `own` words."""
-        return Counter(tuple(word for word in run if word not in own) for run in self.shown.runs)
+        return Counter(
+            Run(tuple([word for word in run.words if word not in own]), run.listed)
+            for run in self.shown.runs
+        )
 
 
 class _Template(NamedTuple):
@@ -114,7 +117,8 @@ class _Template(NamedTuple):
     def of(cls, samples: Sequence[_Sample]) -> "_Template":
         """What is known from one or two `samples`.
 
-        Texts that differ have no common words: these are there by chance.
+        Words that texts have in common that differ are there by chance. So are links and items that
+        are the same in both, if others are not: some of a choice.
         """
         one, other = samples[0], samples[-1]
         own = one.own | other.own
@@ -122,9 +126,12 @@ class _Template(NamedTuple):
         elements, other_elements = one.shown.elements, other.shown.elements
         either = elements | other_elements
         both = elements & other_elements
-        words = max(_words(texts - others).total(), _words(others - texts).total())
+        mine, theirs, common = texts - others, others - texts, texts & others
+        if any(run.listed for run in [*mine, *theirs]):
+            common = Counter({run: number for run, number in common.items() if not run.listed})
+        words = max(_words(mine).total(), _words(theirs).total())
         return cls(
-            (_words(texts & others), both),
+            (_words(common), both),
             (one.shown.words | other.shown.words, either),
             (words, either.total() - both.total()),
         )
@@ -133,8 +140,10 @@ class _Template(NamedTuple):
         """Whether a page of which this is `shown` is like the samples; `own` words may be more."""
         found = (shown.words, shown.elements)
         for has, common, most, varying in zip(found, *self, strict=True):
-            added = sum(number for word, number in (has - most).items() if word not in own)
-            if common - has or added > _FACTOR * varying:
+            if common - has:
+                return False
+            added = has - most
+            if sum(added[word] for word in added if not _is_own(word, own)) > _FACTOR * varying:
                 return False
         return True
 
@@ -229,11 +238,16 @@ def _are_of_one_template(one: _Sample, other: _Sample) -> bool:
     return sum(both for both, _ in counts) >= _LEAST_ALIKE * sum(either for _, either in counts)
 
 
+def _is_own(word: str, own: Set[str]) -> bool:
+    """Whether a page may show `word` because of its URL, which may be cut within a word."""
+    return word in own or any(each.startswith(word) for each in own)
+
+
 def _words(runs: Counter[Run]) -> Counter[str]:
     """The words of texts, with their numbers."""
     words: Counter[str] = Counter()
     for run, number in runs.items():
-        words.update({word: number * count for word, count in Counter(run).items()})
+        words.update({word: number * count for word, count in Counter(run.words).items()})
     return words
 
 

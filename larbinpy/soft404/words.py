@@ -7,6 +7,8 @@ from itertools import chain
 from typing import NamedTuple
 from urllib.parse import unquote
 
+from turbohtml import Element, Text
+
 from larbinpy.page import Page
 from larbinpy.parse.body import is_html
 from larbinpy.parse.charset import decode, document
@@ -15,9 +17,9 @@ from larbinpy.parse.charset import decode, document
 COMPARED = 256 * 1024
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _TEXTS = ("text/", "application/json", "application/xml")
-#: Text that is not shown. Data stays: it may be all that differs in pages that a script draws.
-_UNSEEN = "style,template,script:not([type*=json])"
+_UNSEEN = frozenset({"script", "style"})
 
+_LISTED = frozenset({"a", "li", "dd", "option"})
 #: Runs of ASCII, and of other letters: a name may stand in a text without spaces.
 _RUN = re.compile(r"[A-Za-z0-9]+|[^\W_A-Za-z0-9]+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -29,8 +31,12 @@ _LONGEST_WORD = 40
 _STATUSES = frozenset({"404", "410"})
 
 
-#: The words of a text without elements in it.
-Run = tuple[str, ...]
+class Run(NamedTuple):
+    """A text without elements in it."""
+
+    words: tuple[str, ...]
+    #: Whether it is a link, or an item of a list.
+    listed: bool = False
 
 
 class Shown(NamedTuple):
@@ -42,7 +48,7 @@ class Shown(NamedTuple):
     @property
     def words(self) -> Counter[str]:
         """The words of all texts, with their numbers."""
-        return Counter(chain.from_iterable(self.runs))
+        return Counter(chain.from_iterable(run.words for run in self.runs))
 
 
 def shown_by(page: Page) -> Shown | None:
@@ -50,20 +56,28 @@ def shown_by(page: Page) -> Shown | None:
     body, charset = page.body[:COMPARED], page.http_charset
     elements: Counter[str] = Counter()
     if page.type in _HTML or is_html(page):
-        tree = document(body, charset)
-        elements.update(each.tag for each in tree.iter_elements())
-        for unseen in tree.select(_UNSEEN):
-            unseen.decompose()
-        texts = list(tree.strings)
+        texts = []
+        for node in document(body, charset).descendants:
+            if type(node) is Element:
+                elements[node.tag] += 1
+            elif type(node) is Text and type(parent := node.parent) is Element:
+                if parent.tag not in _UNSEEN or _is_data(parent):
+                    texts.append((node.data, parent.tag in _LISTED))
     elif page.type.startswith(_TEXTS) or page.type.endswith(("+json", "+xml")):
-        texts = decode(body, charset)[0].splitlines()
+        texts = [(text, False) for text in decode(body, charset)[0].splitlines()]
     else:
         return None
     names = [part for part in _parts(page.url.href) if not part.isascii()]
-    return Shown([run for text in texts if (run := _words_of(text, names))], elements)
+    runs = [Run(words, listed) for text, listed in texts if (words := _words_of(text, names))]
+    return Shown(runs, elements)
 
 
-def _words_of(text: str, names: Sequence[str]) -> Run:
+def _is_data(element: Element) -> bool:
+    """Whether it is a script of data, which may be all that differs in pages that a script draws."""
+    return element.tag == "script" and (element.attr("type") or "").lower().endswith("json")
+
+
+def _words_of(text: str, names: Sequence[str]) -> tuple[str, ...]:
     """The words of `text`; each of `names` is one, even in a text without spaces."""
     for name in names:
         text = text.replace(name, f" {name} ")

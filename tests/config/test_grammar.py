@@ -119,6 +119,7 @@ OURS = (
     "keep_originals",
     "keep_bodies",
     "lower_case_names",
+    "probe_soft_404",
     "purge",
 )
 

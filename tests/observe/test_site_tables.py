@@ -32,7 +32,7 @@ def world(tmp_path: Path) -> MakeWorld:
 
 
 def test_sites_without_any(world: MakeWorld) -> None:
-    states = ["new", "resolving", "robots", "login", "open", "waiting", "closed"]
+    states = ["new", "resolving", "robots", "login", "probing", "open", "waiting", "closed"]
     assert site_tables(world().frontier.view, 0.0) == {
         "total": 0,
         "by_state": dict.fromkeys(states, 0),
