@@ -140,10 +140,7 @@ class _Template(NamedTuple):
         """Whether a page of which this is `shown` is like the samples; `own` words may be more."""
         found = (shown.words, shown.elements)
         for has, common, most, varying in zip(found, *self, strict=True):
-            if common - has:
-                return False
-            added = has - most
-            if sum(added[word] for word in added if not _is_own(word, own)) > _FACTOR * varying:
+            if common - has or _strange(has - most, own) > _FACTOR * varying:
                 return False
         return True
 
@@ -238,9 +235,13 @@ def _are_of_one_template(one: _Sample, other: _Sample) -> bool:
     return sum(both for both, _ in counts) >= _LEAST_ALIKE * sum(either for _, either in counts)
 
 
-def _is_own(word: str, own: Set[str]) -> bool:
-    """Whether a page may show `word` because of its URL, which may be cut within a word."""
-    return word in own or any(each.startswith(word) for each in own)
+def _strange(added: Counter[str], own: Set[str]) -> int:
+    """The number of words that are not `own`; a URL may be cut within a word."""
+    others = {word: number for word, number in added.items() if word not in own}
+    if others:
+        begun = {word[:end] for word in own for end in range(1, len(word))}
+        others = {word: number for word, number in others.items() if word not in begun}
+    return sum(others.values())
 
 
 def _words(runs: Counter[Run]) -> Counter[str]:

@@ -17,8 +17,7 @@ from larbinpy.parse.charset import decode, document
 COMPARED = 256 * 1024
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _TEXTS = ("text/", "application/json", "application/xml")
-_UNSEEN = frozenset({"script", "style"})
-
+#: Elements of which there are often as many as a site has to offer.
 _LISTED = frozenset({"a", "li", "dd", "option"})
 #: Runs of ASCII, and of other letters: a name may stand in a text without spaces.
 _RUN = re.compile(r"[A-Za-z0-9]+|[^\W_A-Za-z0-9]+")
@@ -29,6 +28,8 @@ _VARIABLE = re.compile(r"\d|[a-z][A-Z]").search
 _LONGEST_WORD = 40
 #: Numbers that may be all that an error page says.
 _STATUSES = frozenset({"404", "410"})
+#: Parts of a URL in other letters than ASCII that are looked for in its page, the last ones.
+_MOST_NAMES = 4
 
 
 class Run(NamedTuple):
@@ -60,21 +61,22 @@ def shown_by(page: Page) -> Shown | None:
         for node in document(body, charset).descendants:
             if type(node) is Element:
                 elements[node.tag] += 1
-            elif type(node) is Text and type(parent := node.parent) is Element:
-                if parent.tag not in _UNSEEN or _is_data(parent):
-                    texts.append((node.data, parent.tag in _LISTED))
+            elif type(node) is Text and type(parent := node.parent) is Element and _shows(parent):
+                texts.append((node.data, parent.tag in _LISTED))
     elif page.type.startswith(_TEXTS) or page.type.endswith(("+json", "+xml")):
         texts = [(text, False) for text in decode(body, charset)[0].splitlines()]
     else:
         return None
-    names = [part for part in _parts(page.url.href) if not part.isascii()]
+    names = [part for part in _parts(page.url.href) if not part.isascii()][-_MOST_NAMES:]
     runs = [Run(words, listed) for text, listed in texts if (words := _words_of(text, names))]
     return Shown(runs, elements)
 
 
-def _is_data(element: Element) -> bool:
-    """Whether it is a script of data, which may be all that differs in pages that a script draws."""
-    return element.tag == "script" and (element.attr("type") or "").lower().endswith("json")
+def _shows(element: Element) -> bool:
+    """Whether the text in `element` is shown, or is data that a script may show."""
+    if element.tag == "script":
+        return (element.attr("type") or "").lower().endswith("json")
+    return element.tag != "style"
 
 
 def _words_of(text: str, names: Sequence[str]) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from larbinpy.frontier.admission import Admission
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.lifecycle import SiteLifecycle
 from larbinpy.frontier.login_step import NO_LOGINS, SiteLogins
+from larbinpy.frontier.probe_step import NO_PROBES, SiteProbes
 from larbinpy.frontier.saved import SavedWaits
 from larbinpy.frontier.scope.folding import Folding
 from larbinpy.frontier.scope.scope import Scope, ScopeSettings
@@ -83,6 +84,7 @@ def make_frontier(
     kinds: tuple[type[Frontier], type[Admission], type[Sequencer]] = KINDS,
     wants: Callable[[Url], bool] | None = None,
     logins: SiteLogins = NO_LOGINS,
+    probes: SiteProbes = NO_PROBES,
     **scope: Any,
 ) -> Frontier:
     """A frontier with the same settings for all sites, except for the hosts in `by_host`.
@@ -109,7 +111,7 @@ def make_frontier(
         seen,
         Seen(folder, "digests", seen_sizes),
         sequencer_kind(store, max_urls, frontier_sizes),
-        SiteLifecycle(settings_of, addresses, counts, ip_sites, frontier_sizes, logins),
+        SiteLifecycle(settings_of, addresses, counts, ip_sites, frontier_sizes, logins, probes),
         ip_sites,
         counts,
         frontier_sizes,
@@ -344,6 +346,8 @@ class World:
         page = reply(url, **said)
         if url.ask is not None:
             self.frontier.login_done(page, self.now, WALL + self.now)
+        elif url.probe:
+            self.frontier.probe_done(page, self.now, WALL + self.now)
         elif url.owner is not None:
             self.frontier.robots_done(page, self.now, WALL + self.now)
         elif self.judge is not None and self.judge(page):
