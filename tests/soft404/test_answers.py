@@ -117,11 +117,8 @@ def test_a_redirect_with_the_name_tells_nothing(target: str) -> None:
     assert answers_in([moved(ONE, target)], NAMES) == []
 
 
-_WORDS = "lamp table river not found page nothing here".split()
+_WORDS = ["lamp", "table", "river", "not", "found", "page", "nothing", "here"]
 WORDS = st.lists(st.sampled_from(_WORDS), max_size=8)
-    st.sampled_from(["lamp", "table", "river", "not", "found", "page", "nothing", "here"]),
-    max_size=8,
-)
 
 
 @given(WORDS, WORDS, st.sampled_from(["/x", "/a-lamp", "/not/found", "/%E4%BD%A0"]))

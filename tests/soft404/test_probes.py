@@ -9,9 +9,9 @@ from larbinpy.url import Url
 from tests.support.softpages import SITE, framed, moved, page
 
 
-def make(**more: int) -> Probes:
+def make(most_bytes: int = 10**6) -> Probes:
     numbers = count(1)
-    return Probes(lambda: f"larbinpy-{next(numbers)}", **more)
+    return Probes(lambda: f"larbinpy-{next(numbers)}", most_bytes=most_bytes)
 
 
 def probed(
