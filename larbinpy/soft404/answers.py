@@ -16,10 +16,10 @@ from larbinpy.url import hash64
 
 #: Two answers are of one template if they have this share of their words and elements in common.
 _LEAST_ALIKE = 0.7
-#: A page may differ this much more from two answers than they do from each other. One of another
-#: size (bytes), by this factor and some for its URL, is not read: most pages are not.
+#: A page may differ this much more from two answers than they do from each other.
 _FACTOR = 2
-_URL_IN_PAGE = 4096
+#: Tags by which a page may differ besides, within its scripts.
+_TAGS_IN_SCRIPTS = 4
 #: Bytes of an answer beside its words.
 _OVERHEAD = 500
 
@@ -85,10 +85,6 @@ class _Sample(NamedTuple):
 
     page: Page
     shown: Shown
-
-    @property
-    def size(self) -> int:
-        return len(self.page.body[:COMPARED])
 
     @property
     def own(self) -> frozenset[str]:
@@ -159,8 +155,9 @@ class Text:
     def __init__(self, *samples: _Sample) -> None:
         self.probe = samples[0].page.url.href
         self._type = samples[0].page.type
-        self._least = min(sample.size for sample in samples) / _FACTOR
-        self._most = max(sample.size for sample in samples) * _FACTOR + _URL_IN_PAGE
+        tags = [_tags(sample.page) for sample in samples]
+        spare = _FACTOR * (max(tags) - min(tags)) + _TAGS_IN_SCRIPTS
+        self._tags = range(min(tags) - spare, max(tags) + spare + 1)
         self._packed = _pack(_Template.of(samples))
 
     def __repr__(self) -> str:
@@ -173,7 +170,8 @@ class Text:
     def is_like(self, page: Page) -> bool:
         if page.outcome is not Outcome.SUCCESS or page.type != self._type:
             return False
-        if not self._least <= len(page.body[:COMPARED]) <= self._most:
+        # Most pages are not read.
+        if _tags(page) not in self._tags:
             return False
         shown = shown_by(page)
         return shown is not None and _unpacked(self._packed).covers(shown, own_words(page.url.href))
@@ -208,6 +206,11 @@ def answers_in(pages: Sequence[Page], names: Sequence[str]) -> list[Answer]:
             else:
                 samples.append(_Sample(page, shown))
     return [*_joined(redirects), *bodies, *_texts(samples)]
+
+
+def _tags(page: Page) -> int:
+    """About the number of tags of the beginning of `page`."""
+    return page.body.count(b"<", 0, COMPARED)
 
 
 def _joined(redirects: list[Redirect]) -> list[Redirect]:
