@@ -119,7 +119,11 @@ class Probes:
         if state is None or not state.answers:
             return ""
         href = page.url.href
-        if is_start(href) or any(is_above(href, probe) for probe in state.probes):
+        above = [probe for probe in state.probes if is_above(href, probe)]
+        if any("?" in probe for probe in above):
+            # A value that it does not know may count as none: lists show their first page.
+            state.answers = [answer for answer in state.answers if not answer.is_like(page)]
+        if above or is_start(href):
             return ""
         for answer in state.answers:
             if answer.is_like(page):

@@ -97,6 +97,14 @@ def test_start_pages_and_folders_of_probes_are_no_soft_404s() -> None:
     assert probes.judge(lost("/c/"))
 
 
+def test_a_value_that_counts_as_none_is_no_error() -> None:
+    probes = make()
+    probed(probes, [gone(), lost()], ["/list?page=2"])
+    assert probes.judge(lost("/list?page=1"))
+    assert probes.judge(lost("/list")) == ""
+    assert probes.judge(lost("/list?page=1")) == ""
+
+
 def test_each_site_is_wanted_once_and_for_pages_alone() -> None:
     probes = Probes(lambda: "larbinpy-1", lambda url: "unread" not in url.href)
     assert probes.wants(Url(f"{SITE}/a", 0))
