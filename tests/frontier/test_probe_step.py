@@ -1,39 +1,15 @@
 """Probes as a state of their site: which URLs wait for them, and what comes of failures."""
 
-from collections.abc import Sequence
-
 import pytest
 
 from larbinpy.frontier.sites.states import State
 from larbinpy.outcome import Outcome
-from larbinpy.page import Page
-from larbinpy.url import Url
 from tests.support.fakelogins import DOOR, FakeLogins
+from tests.support.fakeprobes import PROBE, FakeProbes
 from tests.support.frontiers import DEAD, MakeWorld, World, site_in
 
-ROBOTS, PROBE = f"{DOOR}/robots.txt", f"{DOOR}/larbinpy-1"
+ROBOTS = f"{DOOR}/robots.txt"
 PAGES = [f"{DOOR}/{number}" for number in range(4)]
-
-
-class FakeProbes:
-    """Probes of `sites`: each of them gets a request for each of `urls`."""
-
-    def __init__(self, urls: Sequence[str] = (PROBE,), sites: Sequence[str] = (DOOR,)) -> None:
-        self.wanted = set(sites)
-        self.pages: list[Page] = []
-        self.waiting: list[str] = []
-        self._urls = list(urls)
-
-    def wants(self, url: Url) -> bool:
-        return url.site in self.wanted
-
-    def next(self, site: str, waiting: Sequence[str]) -> str | None:
-        self.wanted.discard(site)
-        self.waiting = list(waiting)
-        return self._urls.pop(0) if self._urls else None
-
-    def replied(self, site: str, page: Page) -> None:
-        self.pages.append(page)
 
 
 def hrefs(world: World) -> list[str]:

@@ -13,8 +13,10 @@ from larbinpy.observe.log_search import _PIECE
 from larbinpy.outcome import Outcome
 from larbinpy.output.log import CrawlLog
 from larbinpy.page import Fate, Page
+from larbinpy.reason import soft_404
 from larbinpy.storage.sizes import StoreSizes
 from larbinpy.url import Url
+from tests.support.fakeprobes import PROBE, FakeProbes
 from tests.support.frontiers import WALL, MakeWorld, World, make_frontier, store_of
 
 HERE = "http://a.test/"
@@ -352,6 +354,23 @@ def test_details_beyond_the_outcome(world: MakeWorld, ask: Ask, log: CrawlLog) -
     write(log, HERE, Outcome.NO_DNS, detail="servfail")
     why = ask(here.frontier, HERE, here.now)["why"]
     assert why == "its host has no address: the name server failed (servfail)"
+
+
+def test_a_soft_404_names_the_probe(world: MakeWorld, ask: Ask, log: CrawlLog) -> None:
+    here = world(HERE)
+    here.run()
+    log.write(Fate.of(Page(Url(HERE, 3), Outcome.ERR_40X, 200, detail=soft_404(PROBE)), WALL))
+    answer = ask(here.frontier, HERE, here.now)
+    assert (answer["state"], answer["reason"]) == ("decided", "err40X")
+    assert answer["why"] == f"soft 404: it is like {PROBE}, which cannot exist (HTTP 200)"
+
+
+def test_a_url_that_waits_for_a_probe(world: MakeWorld, ask: Ask) -> None:
+    here = world(HERE, f"{HERE}2", probes=FakeProbes(), least=10)
+    here.run(here.now + 5)
+    answer = ask(here.frontier, HERE, here.now)
+    assert (answer["state"], answer["waits_for"]) == ("waiting", "probe")
+    assert "(probeSoft404)" in answer["why"]
 
 
 # Left out.

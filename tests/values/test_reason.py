@@ -3,7 +3,7 @@
 import pytest
 
 from larbinpy.outcome import Outcome
-from larbinpy.reason import brief, cure, reason
+from larbinpy.reason import brief, cure, reason, soft_404
 
 SELF_SIGNED = "SSL certificate problem: self-signed certificate"
 WRONG_NAME = "SSL: no alternative certificate subject name matches target host name 'b.test'"
@@ -37,6 +37,13 @@ def test_a_robots_txt_that_could_not_be_fetched_refuses_nothing() -> None:
                 "so nothing of the site is fetched for now"
             )
     assert reason("forbiddenRobots", 0, "") == "robots.txt refuses it"
+
+
+def test_a_soft_404_is_the_whole_reason() -> None:
+    like, moved = soft_404("http://a.test/x"), soft_404("http://a.test/x", "http://a.test/")
+    assert like == "soft 404: it is like http://a.test/x, which cannot exist"
+    assert reason("err40X", 200, like) == brief("err40X", 200, like) == like
+    assert reason("err40X", 302, moved) == brief("err40X", 302, moved) == moved
 
 
 def test_each_login_has_its_own_advice() -> None:
