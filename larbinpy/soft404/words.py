@@ -24,6 +24,8 @@ _RUN = re.compile(r"[A-Za-z0-9]+|[^\W_A-Za-z0-9]+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 #: Numbers, dates, identifiers and nonces have a digit, or a capital after a small letter.
 _VARIABLE = re.compile(r"\d|[a-z][A-Z]").search
+#: An identifier of several parts, such as a UUID: some parts may have letters alone.
+_IDENTIFIER = re.compile(r"\b[0-9a-f]{2,32}+(?:[-:][0-9a-f]{2,32}+){3,}+\b", re.IGNORECASE)
 #: Longer words (characters) are identifiers, too.
 _LONGEST_WORD = 40
 #: Numbers that may be all that an error page says.
@@ -83,6 +85,7 @@ def _words_of(text: str, names: Sequence[str]) -> tuple[str, ...]:
     """The words of `text`; each of `names` is one, even in a text without spaces."""
     for name in names:
         text = text.replace(name, f" {name} ")
+    text = _IDENTIFIER.sub(" ", text)
     return tuple(
         word.lower()
         for word in _RUN.findall(text)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pytest
 
 from larbinpy.url import split
+from tests.support.lastsoftsites import LAST_SITES
 from tests.support.othersoftsites import OTHER_SITES
 from tests.support.smallweb import Answer, Web
 from tests.support.smallworld import World, Worlds
@@ -74,6 +75,10 @@ def test_soft_404s_are_found(crawl: Worlds) -> None:
 def test_soft_404s_of_other_sites_are_found(crawl: Worlds) -> None:
     """Three of these ways are beyond it: see docs/filtering.md."""
     assert share_found(OTHER_SITES, crawl) >= 0.85
+
+
+def test_soft_404s_of_the_last_sites_are_found(crawl: Worlds) -> None:
+    assert share_found(LAST_SITES, crawl) >= 0.95
 
 
 def small_site(web: Web, host: str = "a.test") -> None:

@@ -23,6 +23,11 @@ def words(body: str, path: str = "/", type_: str = "text/html") -> list[str]:
         ("Not found", ["found", "not"]),
         ("It is 14:05, 24 November 2026", ["is", "it", "november"]),
         ("Request 3f9ac2, aGVsbG8, x7", ["request"]),
+        ("Ray 12345678-abcd-4fff-8eee-1234567890ab", ["ray"]),
+        (
+            "see/all-other-pages/here-or-there",
+            ["all", "here", "or", "other", "pages", "see", "there"],
+        ),
         ("Error 404, code 1404", ["404", "code", "error"]),
         ("a" * 41 + " b", ["b"]),
         ("<script>let nonce</script><style>p</style>a", ["a"]),
