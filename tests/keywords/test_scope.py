@@ -213,6 +213,18 @@ def test_page_no_duplicate_treats_equal_pages_as_one(web: Web, crawl: Worlds) ->
     assert with_it.fetched == without.fetched - {"a.test/two"} == with_it.kept
 
 
+@effect_of("probeSoft404")
+def test_probe_soft_404_drops_pages_like_that_for_an_impossible_name(
+    web: Web, crawl: Worlds
+) -> None:
+    web.page("a.test/", "/real", "/gone")
+    web.pages("a.test/real")
+    web.make = lambda place: None if "robots" in place else Answer(b"<p>Sorry!")
+    with_it, without = crawl("probeSoft404"), crawl()
+    assert without.fetched == {"a.test/", "a.test/real", "a.test/gone"}
+    assert with_it.fetched == {"a.test/", "a.test/real"} == with_it.kept
+
+
 # URLs that must not be requested.
 
 

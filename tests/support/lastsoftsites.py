@@ -25,12 +25,10 @@ def _plain_page(title: str, text: str) -> Answer:
     return html(f"<!DOCTYPE html><title>{title}</title><h1>{title}</h1>{text}")
 
 
-def _titles(
-    folder: str, texts: dict[str, str], title: str = "{}", end: str = ""
-) -> dict[str, Answer]:
+def _titles(folder: str, texts: dict[str, str], title: str) -> dict[str, Answer]:
     """Pages with a name in their titles."""
     return {
-        f"{folder}{name}{end}": html(framed(title.format(name), f"<h1>{name}</h1>{text}"))
+        f"{folder}{name}": html(framed(title.format(name), f"<h1>{name}</h1>{text}"))
         for name, text in texts.items()
     }
 
@@ -39,7 +37,8 @@ def _cloud(path: str, random: Random) -> Answer:
     """A proxy's error, with an identifier and the time."""
     ray = f"{random.getrandbits(64):016x}"
     when = f"2026-11-24 {random.randrange(24):02}:{random.randrange(60):02}:09 UTC"
-    text = f"<p>The origin has no such object.</p><p>Ray ID: {ray} {when} {UUID(int=random.getrandbits(128))}"
+    request = UUID(int=random.getrandbits(128))
+    text = f"<p>The origin has no such object.</p><p>Ray ID: {ray} {when} {request}"
     return _plain_page("Object missing", text)
 
 
@@ -50,13 +49,13 @@ def _encoded(path: str, random: Random) -> Answer:
 
 def _polish_pages() -> dict[str, Answer]:
     texts = {"zamek": "<p>Zamek stoi na wzgórzu.</p>", "most": "<p>Brak opisu.</p>", "las": ""}
-    return _titles("/", texts, "{} – Dolina")
+    return _titles("/", texts, "{} | Dolina")
 
 
 def _polish(path: str, random: Random) -> Answer:
     wanted = escape(unquote(path))
     main = f"<h1>Błąd</h1><p>Brak strony {wanted}. Strona została usunięta lub przeniesiona.</p>"
-    return html(framed("Błąd – Dolina", main))
+    return html(framed("Błąd | Dolina", main))
 
 
 def _korean(path: str, random: Random) -> Answer:
@@ -89,7 +88,8 @@ _MEDIAWIKI_TEXTS = {
 def _mediawiki(title: str, text: str, random: Random) -> Answer:
     """With the time of the server in a comment and its number at the foot, as they have."""
     tools = list_of(["/wiki/Main_Page", "/wiki/Special:Random", f"/wiki/Special:Links/{title}"])
-    tail = f"<!-- served by {random.getrandbits(32):x} --><footer>Viewed {random.randrange(9**9)} times"
+    served = f"<!-- served by {random.getrandbits(32):x} -->"
+    tail = f"{served}<footer>Viewed {random.randrange(9**9)} times"
     shown = escape(title.replace("_", " "))
     return html(
         f"<!DOCTYPE html><title>{shown} - Treepedia</title><h1>{shown}</h1>{text}{tools}"
@@ -102,8 +102,8 @@ def _mediawiki_missing(path: str, random: Random) -> Answer:
         return moved("/wiki/Main_Page") if path == "/wiki" else html("<h1>404</h1>", status=404)
     title = unquote(path.removeprefix("/wiki/"))
     text = (
-        f"<p>Treepedia does not have an article with this exact name. Search for {escape(title)} in "
-        f"Treepedia, or start the {escape(title.replace('_', ' '))} article.</p>"
+        f"<p>Treepedia does not have an article with this exact name. Search for {escape(title)} "
+        f"in Treepedia, or start the {escape(title.replace('_', ' '))} article.</p>"
     )
     return _mediawiki(title, text, random)
 
@@ -119,13 +119,6 @@ def _see_other(path: str, random: Random) -> Answer:
 def _twice(path: str, random: Random) -> Answer:
     """Redirects to lower case, and from there to the home page."""
     return moved(path.lower()) if path != path.lower() else moved("/")
-
-
-def _old_pages() -> dict[str, Answer]:
-    """Pages, and old addresses that redirect to them."""
-    paths = some("/", 4, ".html", "real")
-    made = {path: html(framed(name_of(path), f"<p>{prose(path, 20)}</p>")) for path in paths}
-    return made
 
 
 def _classified(path: str, random: Random) -> Answer:
