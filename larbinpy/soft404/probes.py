@@ -23,7 +23,7 @@ class _Site:
     #: The names that were asked for, and the URLs.
     names: list[str] = field(default_factory=list)
     probes: list[str] = field(default_factory=list)
-    #: While it is being probed.
+    #: Pages and redirects, while it is being probed.
     replies: list[Page] = field(default_factory=list)
     answers: list[Answer] = field(default_factory=list)
 
@@ -98,7 +98,9 @@ class Probes:
 
     def replied(self, site: str, page: Page) -> None:
         """Take the reply to the last probe of `site`."""
-        if (state := self._sites.get(site)) is not None:
+        state = self._sites.get(site)
+        # Errors, which most sites answer with, would take memory until the second probe ends.
+        if state is not None and 200 <= page.status < 400:
             state.replies.append(page)
 
     def _conclude(self, site: str, state: _Site) -> None:

@@ -9,6 +9,7 @@ import pytest
 from larbinpy.exit_status import CrawlState
 from larbinpy.observe.waiting import waits_for
 from tests.support.fakefeeder import FakeFeeder
+from tests.support.fakeprobes import FakeProbes
 from tests.support.frontiers import DEAD, MakeWorld, World, make_frontier
 
 PAGE = "http://a.test/page"
@@ -105,6 +106,12 @@ def test_a_robots_txt_under_way(world: MakeWorld) -> None:
     here = world(PAGE, latency=20.0)
     assert shown(here, 1) == "robots.txt of a.test is being fetched"
     assert shown(here, 12) == "robots.txt of a.test is being fetched, 12 s so far"
+
+
+def test_a_probe_under_way(world: MakeWorld) -> None:
+    more = {"probes": FakeProbes(), "ignore_robots": True, "latency": 20.0}
+    here = world(PAGE, "http://a.test/other", **more)
+    assert shown(here, 1) == "a.test: a name that cannot exist is being asked for"
 
 
 def test_many_robots_txt_under_way_are_progress(world: MakeWorld) -> None:
