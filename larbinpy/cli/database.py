@@ -14,7 +14,7 @@ from larbinpy.cli.common import complain, file_option, files, load_config, plain
 from larbinpy.config import ConfigError
 from larbinpy.console.text import printable
 from larbinpy.database.base import DatabaseError, Finder
-from larbinpy.database.opening import is_server
+from larbinpy.database.opening import is_server, open_finder
 from larbinpy.database.several import open_finders
 from larbinpy.exit_status import NOTHING_FOUND, Ending
 from larbinpy.fleet.settings import as_node
@@ -84,6 +84,27 @@ def finder_of(database: str | None, config_file: str | None) -> Iterator[Finder]
     """The finder of `databases_of`, and `database_errors`."""
     with database_errors(), closing(open_finders(databases_of(database, config_file))) as finder:
         yield finder
+
+
+#: Kinds of copies, in words.
+_COPIES = {"text": "a copy of", "canonical": "declared to be", "near": "nearly a copy of"}
+
+
+def in_database(where: str, url: str) -> dict[str, str]:
+    """For the answer of `explain`: of which page that of `url` is a copy in a database, if it is.
+
+    A database that cannot be read has no part in the answer.
+    """
+    try:
+        with closing(open_finder(where)) as finder:
+            stored = finder.show(url)
+    except DatabaseError:
+        return {}
+    if stored is None or stored.columns["copy"] is None:
+        return {}
+    original, near = stored.columns["same_as"], stored.columns["near"]
+    place = "found beside it" if original is None else "not found by searches"
+    return {"database": f"{_COPIES[stored.columns['copy']]} {original or near}, {place}"}
 
 
 def exit_nothing() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from larbinpy.cli.common import config_options, folders, load_config, plain_errors
+from larbinpy.cli.database import in_database
 from larbinpy.cli.joining import join_of, join_option, open_remote
 from larbinpy.cli.ports import port_of
 from larbinpy.config import Config
@@ -16,6 +17,7 @@ from larbinpy.console.terminal.prompt import Console
 from larbinpy.crawl.stopped import explain_planned, explain_stopped
 from larbinpy.errors import UserError
 from larbinpy.observe.report.log_files import of_nodes
+from larbinpy.outcome import Outcome
 from larbinpy.storage.state import State, StateInUse
 
 #: Exit status if no node of a crawl could tell.
@@ -64,9 +66,12 @@ def explain(
         if state_dir is None and not State(Path(config.state_dir)).exists:
             stopped = explain_planned
         try:
-            reply = json.dumps({"ok": True, **stopped(config, url)})
+            answer = {"ok": True, **stopped(config, url)}
         except StateInUse as error:
-            reply = _ask(config, config_file, url, error)
+            answer = json.loads(_ask(config, config_file, url, error))
+        if "database" in config.output_mode and answer.get("reason") == Outcome.SUCCESS.value:
+            answer |= in_database(config.content_database, answer["url"])
+        reply = json.dumps(answer)
         sys.stdout.write(f"{reply}\n" if as_json else laid_out("explain", reply))
 
 

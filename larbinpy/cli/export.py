@@ -22,7 +22,7 @@ _COLUMNS = (
     *("url", "title", "lang", "type", "status", "published", "modified", "fetched", "first_seen"),
     *("changed", "visits", "changes", "author", "site_name", "summary", "image", "comments"),
     *("clicks", "size", "charset", "etag", "last_modified", "canonical", "depth", "via", "host"),
-    *("same_as", "missing", "moved_to", "due", "observed", "exposure"),
+    *("same_as", "near", "missing", "moved_to", "due", "observed", "exposure"),
 )
 #: A spreadsheet takes a cell that begins so for a formula (OWASP, CSV Injection).
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")

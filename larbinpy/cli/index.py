@@ -117,7 +117,7 @@ def _take_rest(config: Config, where: str) -> None:
     if not Path(config.state_dir).is_dir():
         raise ConfigError(f"{config.state_dir}: no saved crawl here; or name files to index")
     troubles = _Troubles()
-    options = ReadOptions(config.keep_bodies)
+    options = ReadOptions(config.keep_bodies, near_duplicates=config.near_duplicates)
     report = drain(Path(config.state_dir), where, troubles.report, options)
     click.echo(f"{where}: {counted(report.pages, 'page')} written")
 
@@ -133,7 +133,11 @@ def _take_files(paths: Sequence[str], config: Config, where: str) -> bool:
                 reading.pages(),
                 where,
                 reading.written,
-                ReadOptions(config.keep_bodies, obey_noindex=not config.ignore_robots),
+                ReadOptions(
+                    config.keep_bodies,
+                    obey_noindex=not config.ignore_robots,
+                    near_duplicates=config.near_duplicates,
+                ),
             )
         click.echo(f"{where}: {counted(report.pages, 'page')} written")
         return not reading.is_damaged

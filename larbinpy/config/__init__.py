@@ -10,6 +10,7 @@ hours         times of day when requests may be sent
 site_block    settings for the sites that a pattern matches
 host_pattern  patterns of hosts, and a table that finds those of a host
 rule          rules about URLs (accept, reject); url_glob: the globs of rules
+tracking      parameters of URLs that do not change the page
 registered_domain  the registered domain of a host
 """
 

@@ -59,19 +59,10 @@ from larbinpy.config.request_kinds import (
 )
 from larbinpy.config.rule import ACCEPT, REJECT, Rule
 from larbinpy.config.site_block import SITE, SiteBlock
+from larbinpy.config.tracking import DROPPED
 
 #: The largest depth, in links.
 MOST_DEPTH = 10**6
-
-#: Parameters for tracking or sessions, whatever the site: pages are the same without them. Names
-#: that mean something else on some sites are not in the list (sid, ref, CFID).
-DROPPED = (
-    *("utm_*", "mtm_*", "fbclid", "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "msclkid"),
-    *("yclid", "ysclid", "twclid", "ttclid", "igshid", "srsltid", "li_fat_id", "mc_cid", "mc_eid"),
-    *("mkt_tok", "_ga", "_gl", "_hsenc", "_hsmi", "__hstc", "__hssc", "__hsfp", "oly_anon_id"),
-    *("oly_enc_id", "vero_id", "wickedid", "s_kwcid"),
-    *("PHPSESSID", "jsessionid", "ASPSESSIONID*", "osCsid", "zenid"),
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +95,13 @@ class Config:
     )
     keep_bodies: bool = setting(
         "keepBodies", SWITCH, False, "keep the pages themselves in the database, too"
+    )
+    near_duplicates: str = setting(
+        "nearDuplicates",
+        choice("off", "mark", "skip"),
+        "off",
+        "pages in the database that say the same but for a few words: all are found; or all are"
+        " found and later ones are marked; or only the first is found",
     )
     spool_max: int = setting(
         "spoolMax",

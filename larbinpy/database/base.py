@@ -118,7 +118,8 @@ class Found:
 class Stored:
     """All that the database has of one page."""
 
-    #: Columns of the table `page` by name, host as its name.
+    #: Columns of the table `page` by name, host as its name, other pages as their URLs; and copy:
+    #: "text", "canonical", "near" or None.
     columns: dict[str, Any]
     text: str
     #: rest, headings, images, links, headers, facts, as in the schema.

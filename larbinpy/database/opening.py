@@ -13,12 +13,13 @@ Progress = Callable[[str, int, int], None]
 _SERVERS = ("mysql://", "mariadb://")
 
 
-def open_writer(where: str) -> Writer:
+def open_writer(where: str, *, skip_near: bool = False) -> Writer:
     """Open the database `where` to write, and make it if there is none.
 
+    With `skip_near`, pages that are nearly copies of others are not in the index.
     Raises `DatabaseError`, `Unavailable` if another process writes to the file.
     """
-    writer: Writer = _kind(where, "writer").Writer(where)
+    writer: Writer = _kind(where, "writer").Writer(where, skip_near=skip_near)
     return writer
 
 

@@ -5,9 +5,18 @@ from http import HTTPStatus
 import zstandard
 
 from larbinpy.content import Content
-from larbinpy.database.prepared import Anchor, Packed, Prepared, dumped, signed_hash, targets_of
+from larbinpy.database.prepared import (
+    Anchor,
+    Packed,
+    Prepared,
+    dumped,
+    signed,
+    signed_hash,
+    targets_of,
+)
 from larbinpy.database.tokens import page_tokens
 from larbinpy.page import Page
+from larbinpy.search.fingerprint import keys
 from larbinpy.url import SECRET_HEADER
 
 _BODY_LEVEL = 3
@@ -39,8 +48,17 @@ _GENERIC = frozenset(
 _LONGEST_GENERIC = max(map(len, _GENERIC)) + 3
 
 
-def prepare(page: Page, fetched: str, content: Content, keep_bodies: bool = False) -> Prepared:
-    """Segment and compress `content`, that of `page`; `fetched` is in ISO 8601."""
+def prepare(
+    page: Page,
+    fetched: str,
+    content: Content,
+    keep_bodies: bool = False,
+    find_near: bool = False,
+) -> Prepared:
+    """Segment and compress `content`, that of `page`; `fetched` is in ISO 8601.
+
+    With `find_near`, near copies of it are looked for.
+    """
     url = page.url.href
     columns: dict[str, str | int | None] = {
         # With 304 the mirror has given it the page, and its headers.
@@ -83,6 +101,7 @@ def prepare(page: Page, fetched: str, content: Content, keep_bodies: bool = Fals
         anchors(url, content),
         zstandard.compress(page.body, _BODY_LEVEL) if keep_bodies else None,
         text_hash(content.text),
+        tuple(map(signed, keys(content.title, content.text))) if find_near else (),
     )
 
 

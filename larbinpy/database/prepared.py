@@ -99,6 +99,8 @@ class Prepared:
     body: bytes | None = None
     #: 64-bit signed hash of the main text; 0 if it is empty.
     text_hash: int = 0
+    #: Keys of `search.fingerprint`, signed; none if near copies of it are not looked for.
+    near_keys: tuple[int, ...] = ()
 
     def pack(self) -> bytes:
         """Bytes for a pipe, from which `unpack` makes the same value again."""
@@ -109,7 +111,7 @@ class Prepared:
                 *(self.url, self.fetched, self.columns, list(self.tokens), list(map(len, tokens))),
                 *(self.text.size, len(self.text.data), len(self.more)),
                 *([each.target for each in self.anchors], [each.text for each in self.anchors]),
-                *(self.text_hash, self.body is not None),
+                *(self.text_hash, self.near_keys, self.body is not None),
             ]
         ).encode("utf-8", "replace")
         parts = (*tokens, self.text.data, self.more, self.body or b"")
@@ -123,7 +125,7 @@ class Prepared:
         url, fetched, columns, names, sizes, text_size, *rest = json.loads(
             data[_LENGTH.size : start]
         )
-        text_length, more_length, targets, texts, text_hash, has_body = rest
+        text_length, more_length, targets, texts, text_hash, near_keys, has_body = rest
         ends = list(accumulate((*sizes, text_length, more_length), initial=start))
         parts = [data[begin:end] for begin, end in pairwise(ends)]
         return cls(
@@ -136,6 +138,7 @@ class Prepared:
             list(map(Anchor, targets, texts)),
             data[ends[-1] :] if has_body else None,
             text_hash,
+            tuple(near_keys),
         )
 
 
@@ -168,13 +171,14 @@ def target_of(url: str) -> int:
 
 def targets_of(urls: Iterable[str]) -> list[int]:
     """As `target_of`, of several URLs; faster than one by one."""
-    return [_signed(number) for number in fingerprints(urls)]
+    return [signed(number) for number in fingerprints(urls)]
 
 
 def signed_hash(text: str) -> int:
     """The 64-bit hash of a text, as an integer of databases, which have a sign."""
-    return _signed(hash64(text.encode()))
+    return signed(hash64(text.encode()))
 
 
-def _signed(number: int) -> int:
+def signed(number: int) -> int:
+    """A number of 64 bits as an integer of databases."""
     return number - (1 << 64) if number >> 63 else number

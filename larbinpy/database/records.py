@@ -6,24 +6,29 @@ from typing import Any
 
 from larbinpy.database.base import Change, DatabaseError, Stored
 from larbinpy.database.prepared import Packed, target_of
+from larbinpy.search.fingerprint import KEYS
 from larbinpy.url import canonical, typed
 
 #: Runs a statement with "?" for its arguments.
 Rows = Callable[[str, Sequence[Any]], Iterable[tuple[Any, ...]]]
 
-#: The columns of `page` that `Stored` has, apart from host and same_as.
+#: The columns of `page` that `Stored` has, apart from host, same_as, near, and copy.
 _COLUMNS = (
     *("url", "status", "type", "charset", "lang", "title", "site_name", "author", "summary"),
     *("published", "modified", "image", "canonical", "comments", "clicks", "size", "depth"),
     *("via", "fetched", "first_seen", "changed", "visits", "changes", "etag", "last_modified"),
     *("missing", "moved_to", "gone", "due", "observed", "exposure"),
 )
+#: Whether a page has a key of near copies in common with the page that it is a copy of.
+_HAS_ITS_KEY = " OR ".join(f"original.near{each} = page.near{each}" for each in range(1, KEYS + 1))
 _STORED = (
     f"SELECT page.id, {', '.join(f'page.{column}' for column in _COLUMNS)}, host.name, "
-    "original.url, content.text, content.text_size, content.more, content.more_size, "
+    f"original.url, original.text_hash = page.text_hash, {_HAS_ITS_KEY}, marked.url, "
+    "content.text, content.text_size, content.more, content.more_size, "
     "host.sample, host.sample_size, content.anchors "
     "FROM page LEFT JOIN host ON host.id = page.host "
     "LEFT JOIN page AS original ON original.id = page.same_as "
+    "LEFT JOIN page AS marked ON marked.id = page.near "
     "LEFT JOIN content ON content.page = page.id "
 )
 _CHANGE = (
@@ -123,8 +128,9 @@ class Records:
 def _stored(row: Sequence[Any]) -> Stored:
     end = 1 + len(_COLUMNS)
     columns = dict(zip(_COLUMNS, row[1:end], strict=True))
-    host, original, text, text_size, *more, anchors = row[end:]
-    columns |= {"host": host, "same_as": original}
+    host, original, has_its_text, has_its_key, marked, text, text_size, *more, anchors = row[end:]
+    columns |= {"host": host, "same_as": original, "near": marked}
+    columns["copy"] = _kind_of_copy(columns, has_its_text, has_its_key)
     try:
         plain = unpacked_text(text, text_size)
         parts = parts_of(*more)
@@ -132,6 +138,19 @@ def _stored(row: Sequence[Any]) -> Stored:
         url = columns["url"]
         raise DatabaseError(f"{url}: its text in the database is damaged ({error})") from None
     return Stored(columns, plain, parts, anchors.splitlines() if anchors else [])
+
+
+def _kind_of_copy(
+    columns: dict[str, Any], has_its_text: bool | None, has_its_key: bool | None
+) -> str | None:
+    """Why a page is a copy: it has the text, declares the URL, or says nearly the same."""
+    original = columns["same_as"]
+    if original is None:
+        return None if columns["near"] is None else "near"
+    if has_its_text:
+        return "text"
+    is_declared = columns["canonical"] == original or not has_its_key
+    return "canonical" if is_declared else "near"
 
 
 def parts_of(

@@ -3,6 +3,7 @@
 segment       text to the words (tokens) that the index holds
   characters, simplified    classes of characters; traditional Chinese as simplified
   stems       a word to its token
+fingerprint   pages that say the same but for a few words
 query         the text that a user typed to a `Query`
   operators   the values of site:, lang:, type: and since:
   forms       a typed word as the tokens that pages have for it

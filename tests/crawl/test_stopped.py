@@ -51,6 +51,37 @@ def stopped(world: World) -> Stopped:
     return Stopped(world, web)
 
 
+@pytest.mark.parametrize("near", ["off", "mark", "skip"])
+def test_explain_says_of_which_page_another_one_is_a_copy(world: World, near: str) -> None:
+    words = [f"word{number}" for number in range(100)]
+
+    def answer(asked: Any) -> Any:
+        if asked.path == "/robots.txt":
+            yield missing()
+        else:
+            text = words[:-1] if asked.path == "/near" else words
+            yield html("/near", "/same", text=" ".join(text))
+
+    web = world.web(answer, "site.test")
+    world.conf("outputMode database", f"startUrl {web.url()}", f"nearDuplicates {near}")
+    assert world.run().process.returncode == 0
+
+    def told(path: str) -> str | None:
+        answer: dict[str, str] = json.loads(world.larbinpy("explain", web.url(path), "--json").out)
+        return answer.get("database")
+
+    assert told("/") is None
+    assert told("/same") == f"a copy of {web.url()}, not found by searches"
+    assert (
+        told("/near")
+        == {
+            "off": None,
+            "mark": f"nearly a copy of {web.url()}, found beside it",
+            "skip": f"nearly a copy of {web.url()}, not found by searches",
+        }[near]
+    )
+
+
 def test_explain_answers_about_a_stopped_crawl(stopped: Stopped) -> None:
     before = contents(stopped.world.state)
     answers = {path: stopped.explain(path) for path in ("/", "/gone", "/moved", "/29", "/docs.zip")}

@@ -11,6 +11,7 @@ from larbinpy.database.preparation import prepare
 from larbinpy.database.prepared import Anchor, Packed, Prepared, target_of
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page, timestamp
+from larbinpy.search.fingerprint import keys
 from larbinpy.url import Url, fingerprint
 
 URL = "http://a.test/p"
@@ -22,9 +23,14 @@ def page(body: str, *headers: tuple[str, str]) -> Page:
     return Page(Url(URL, 3), Outcome.SUCCESS, 200, sent, body.encode())
 
 
-def prepared(body: str, *headers: tuple[str, str], keep_bodies: bool = False) -> Prepared:
+def prepared(
+    body: str,
+    *headers: tuple[str, str],
+    keep_bodies: bool = False,
+    find_near: bool = False,
+) -> Prepared:
     fetched = page(body, *headers)
-    return prepare(fetched, timestamp(AT), read(fetched, AT), keep_bodies)
+    return prepare(fetched, timestamp(AT), read(fetched, AT), keep_bodies, find_near)
 
 
 def test_a_page_is_prepared() -> None:
@@ -73,6 +79,16 @@ def test_bodies_are_kept_on_wish() -> None:
     found = prepared("<p>x", keep_bodies=True)
     assert found.body is not None
     assert zstandard.decompress(found.body) == b"<p>x"
+
+
+def test_keys_of_near_copies_are_made_on_wish() -> None:
+    markup = f"<title>T</title><p>{' '.join(f'word{number}' for number in range(90))}"
+    found = prepared(markup, find_near=True)
+    assert [key % 2**64 for key in found.near_keys] == [*keys("T", found.text.text())]
+    assert all(-(2**63) <= key < 2**63 for key in found.near_keys)
+    assert Prepared.unpack(found.pack()) == found
+    assert prepared(markup).near_keys == ()
+    assert prepared("<p>x", find_near=True).near_keys == ()
 
 
 @given(st.text(), st.text(), st.booleans())

@@ -54,6 +54,22 @@ def test_keep_bodies_keeps_pages_as_they_came(two_pages: Web, crawl: Worlds) -> 
     assert rows(fill(crawl).folder / "out/larbinpy.db", question) == []
 
 
+@effect_of("nearDuplicates")
+def test_near_duplicates_are_marked_or_skipped(web: Web, crawl: Worlds) -> None:
+    words = [f"word{number}" for number in range(100)]
+    for place, text in (("a.test/", words), ("a.test/copy.html", [*words[:50], *words[51:]])):
+        body = f"<title>Title</title><p>{' '.join(text)}<p><a href=/copy.html>copy</a>"
+        web.file(place, body.encode(), "text/html")
+
+    def found(*lines: str) -> list[tuple[object, ...]]:
+        question = "SELECT same_as IS NOT NULL, near IS NOT NULL FROM page ORDER BY url"
+        return rows(fill(crawl, *lines).folder / "out/larbinpy.db", question)
+
+    assert found() == [(0, 0), (0, 0)]
+    assert found("nearDuplicates mark") == [(0, 0), (0, 1)]
+    assert found("nearDuplicates skip") == [(0, 0), (1, 0)]
+
+
 @effect_of("spoolMax")
 def test_spool_max_closes_the_gate(web: Web, crawl: Worlds) -> None:
     web.page("a.test/", *[f"/{n}" for n in range(9)])

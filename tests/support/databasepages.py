@@ -2,8 +2,9 @@
 
 import json
 
-from larbinpy.database.prepared import Anchor, Packed, Prepared, signed_hash, target_of
+from larbinpy.database.prepared import Anchor, Packed, Prepared, signed, signed_hash, target_of
 from larbinpy.database.tokens import page_tokens
+from larbinpy.search.fingerprint import keys
 
 
 def prepared(
@@ -18,9 +19,13 @@ def prepared(
     canonical: str | None = None,
     links: tuple[tuple[str, str], ...] = (),
     body: bytes | None = None,
+    near: bool = False,
     **columns: str | int | None,
 ) -> Prepared:
-    """A page as `database.prepared.prepare` makes it of one with this content and `columns`."""
+    """A page as `database.prepared.prepare` makes it of one with this content and `columns`.
+
+    With `near`, near copies of it are looked for.
+    """
     more = {"rest": rest, "headings": headings, "images": [], "links": [], "headers": []}
     row: dict[str, str | int | None] = {
         "status": 200,
@@ -41,4 +46,5 @@ def prepared(
         anchors=[Anchor(target_of(target), anchor) for target, anchor in links],
         body=body,
         text_hash=signed_hash(text) if text else 0,
+        near_keys=tuple(map(signed, keys(title, text))) if near else (),
     )

@@ -41,6 +41,8 @@ _COLUMNS = {
     "depth": "Depth",
     "via": "Found on",
     "canonical": "Canonical URL",
+    "same_as": "Copy of",
+    "near": "Near copy of",
     "image": "Image",
     "comments": "Comments",
     "clicks": "Clicks",

@@ -102,6 +102,7 @@ _EXPLAINED = {
     "until": "until",
     "address": "address",
     "attempt": "tries made",
+    "database": "database",
 }
 _FATE = ("ts", "status", "type", "size", "ip", "ms", "attempt", "depth", "via")
 

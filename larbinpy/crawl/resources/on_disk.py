@@ -294,7 +294,12 @@ def _open_database(config: Config, poller: Poller, clock: Clock, wall: Clock) ->
     database, folder = config.content_database, Path(config.state_dir, FOLDER)
     if "://" not in database:
         make_folder(os.path.dirname(os.path.abspath(database)))
-    command = indexer_command(database, folder, keep_bodies=config.keep_bodies)
+    command = indexer_command(
+        database,
+        folder,
+        keep_bodies=config.keep_bodies,
+        near_duplicates=config.near_duplicates,
+    )
     child = partial(Child, command, poller, clock)
     return DatabaseOutput(folder, child, wall, spool_max=config.spool_max)
 

@@ -31,13 +31,14 @@ def main(arguments: list[str]) -> int:
         # The crawl gets them, too, and says what is to be done.
         signal.signal(number, signal.SIG_IGN)
     os.nice(_NICE)
+    options = ReadOptions.of(arguments[2:])
     poller = Poller()
     loop = IndexerLoop(
         Path(folder),
-        partial(open_writer, database),
+        partial(open_writer, database, skip_near=options.skip_near),
         _send,
         poller,
-        ReadOptions.of(arguments[2:]),
+        options,
         clock,
     )
     crawl = CrawlPipe(poller, sys.stdin.fileno(), loop.indexer)

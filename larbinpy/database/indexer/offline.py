@@ -75,7 +75,7 @@ def _opened(
     folder: Path, database: str, progress: Progress, options: ReadOptions
 ) -> Iterator[IndexerLoop]:
     poller = Poller()
-    opened = partial(open_writer, database)
+    opened = partial(open_writer, database, skip_near=options.skip_near)
     loop = IndexerLoop(folder, opened, progress, poller, options, clock)
     try:
         yield loop

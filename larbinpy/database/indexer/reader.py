@@ -61,7 +61,8 @@ def read_page(spooled: Spooled, options: ReadOptions) -> Visit:
         content = read(page, spooled.at)
         if content.noindex and options.obey_noindex:
             return Gone(url, fetched, page.status)
-        return prepare(page, fetched, content, options.keep_bodies)
+        find_near = options.near_duplicates != "off"
+        return prepare(page, fetched, content, options.keep_bodies, find_near)
     except MemoryError:
         return unreadable(spooled, options.keep_bodies, "reading it takes too much memory")
     except Exception as error:

@@ -25,8 +25,10 @@ class Writer:
     twice.
     """
 
-    def __init__(self, where: str) -> None:
+    def __init__(self, where: str, *, skip_near: bool = False) -> None:
+        """`skip_near`: near copies are not in the index."""
         self._where = where
+        self._skip_near = skip_near
         self._server: Server | None = None
         self._seat = 0
         self._filling: Filling
@@ -66,9 +68,12 @@ class Writer:
             if seat != self._seat and holds_seat(server, seat):
                 leave_seat(server, self._seat)
                 self._seat = seat
-                self._filling = Filling(server, Index(server), seat)
+                self._filling = self._made(server)
                 return True
         return False
+
+    def _made(self, server: Server) -> Filling:
+        return Filling(server, Index(server), self._seat, skip_near=self._skip_near)
 
     def close(self) -> None:
         server, self._server = self._server, None
@@ -93,7 +98,7 @@ class Writer:
                 with turn(server):
                     check(server, write=True)
                     self._seat = take_seat(server)
-                    self._filling = Filling(server, Index(server), self._seat)
+                    self._filling = self._made(server)
             except BaseException:
                 server.close()
                 raise

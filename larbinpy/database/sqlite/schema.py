@@ -64,6 +64,11 @@ CREATE TABLE page (
     last_modified TEXT,
     text_hash INTEGER,              -- 64-bit hash of the main text; NULL if it is empty
     same_as INTEGER,                -- page.id of the page that this one is a copy of
+    near INTEGER,                   -- page.id of the page that this one is nearly a copy of
+    near1 INTEGER,                  -- keys by which near copies are found
+    near2 INTEGER,
+    near3 INTEGER,
+    near4 INTEGER,
     missing TEXT,                   -- since when the URL answers 404 or redirects
     moved_to TEXT,                  -- URL that it redirects to
     gone TEXT,                      -- since when the page is no longer in the index
@@ -81,6 +86,11 @@ CREATE INDEX page_moved_to ON page (moved_to) WHERE moved_to IS NOT NULL;
 CREATE INDEX page_due ON page (due) WHERE due IS NOT NULL;
 CREATE INDEX page_text_hash ON page (text_hash) WHERE text_hash IS NOT NULL;
 CREATE INDEX page_same_as ON page (same_as) WHERE same_as IS NOT NULL;
+CREATE INDEX page_near ON page (near) WHERE near IS NOT NULL;
+CREATE INDEX page_near1 ON page (near1, same_as, near) WHERE near1 IS NOT NULL;
+CREATE INDEX page_near2 ON page (near2, same_as, near) WHERE near2 IS NOT NULL;
+CREATE INDEX page_near3 ON page (near3, same_as, near) WHERE near3 IS NOT NULL;
+CREATE INDEX page_near4 ON page (near4, same_as, near) WHERE near4 IS NOT NULL;
 CREATE INDEX page_canonical ON page (canonical) WHERE canonical IS NOT NULL;
 CREATE TABLE content (
     page INTEGER PRIMARY KEY,       -- page.id

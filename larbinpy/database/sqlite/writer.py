@@ -29,8 +29,10 @@ _MANY, _FEW, _GIVEN = 0.05, 0.01, (1 << 20) // BLOCK
 class Writer:
     """The `database.base.Writer` of a file."""
 
-    def __init__(self, where: str) -> None:
+    def __init__(self, where: str, *, skip_near: bool = False) -> None:
+        """`skip_near`: near copies are not in the index."""
         self._path = Path(where)
+        self._skip_near = skip_near
         self._lock = Lock(self._path)
         self._base: sqlite3.Connection | None = None
         # The file that is open, which need not be that of this name any more.
@@ -104,7 +106,7 @@ class Writer:
             try:
                 with sqlite_errors(self._path):
                     prepare_to_write(base)
-                    self._filling = Filling(base, Index(base))
+                    self._filling = Filling(base, Index(base), skip_near=self._skip_near)
                     self._joining = Joining(base)
             except BaseException:
                 base.close()

@@ -5,6 +5,7 @@ filling   the work of a Writer: pages and their position in the spool, deferred 
 batch     pages on their way into the tables: rows, history, copies, index
 presence  which rows a batch may find
 leaving   when a page leaves the index
+near      the page that another one is nearly a copy of
 anchors   texts of links, by the page they lead to
 samples   a page of each host, by which the others are compressed
 stored    the tokens of a page again, to remove it from the index

@@ -9,6 +9,7 @@ from larbinpy.database.prepared import Gone, Prepared, Unchanged, Visit, target_
 from larbinpy.database.tokens import anchor_tokens
 from larbinpy.database.writing.anchors import MOST, Anchors
 from larbinpy.database.writing.leaving import PERMANENT, Verdict, verdict
+from larbinpy.database.writing.near import NEAR_COLUMNS, NearCopies
 from larbinpy.database.writing.presence import Presence
 from larbinpy.database.writing.samples import Samples
 from larbinpy.database.writing.stored import stored_tokens
@@ -21,14 +22,15 @@ _COLUMNS = (
     *("published", "modified", "image", "canonical", "comments", "clicks", "size", "depth"),
     *("via", "etag", "last_modified"),
 )
+#: Columns that are found out.
+_FOUND = ("fetched", "text_hash", "same_as", "near", *NEAR_COLUMNS, "indexed")
 _INSERT = (
-    f"INSERT INTO page ({', '.join(_COLUMNS)}, fetched, text_hash, same_as, indexed,"
+    f"INSERT INTO page ({', '.join((*_COLUMNS, *_FOUND))},"
     " key, url, host, first_seen, changed, visits, changes)"
-    f" VALUES ({', '.join('?' * len(_COLUMNS))}, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, 0)"
+    f" VALUES ({', '.join('?' * len((*_COLUMNS, *_FOUND)))}, ?, ?, ?, ?, ?, 1, 0)"
 )
 _UPDATE = (
-    f"UPDATE page SET {', '.join(f'{name} = ?' for name in _COLUMNS)},"
-    " fetched = ?, text_hash = ?, same_as = ?, indexed = ?,"
+    f"UPDATE page SET {', '.join(f'{name} = ?' for name in (*_COLUMNS, *_FOUND))},"
     " visits = visits + ?, changes = changes + ?, changed = ?,"
     " missing = NULL, moved_to = NULL, gone = NULL WHERE id = ?"
 )
@@ -53,6 +55,7 @@ class _Row(NamedTuple):
     changed: str
     text_hash: int | None
     same_as: int | None
+    near: int | None
     missing: str | None
     gone: str | None
     indexed: int | None
@@ -73,8 +76,10 @@ class Batch:
         anchors: Anchors,
         now: str,
         pages: Sequence[Visit] = (),
+        *,
+        skip_near: bool = False,
     ) -> None:
-        """`pages` are those that it will take."""
+        """`pages` are those that it will take; near copies leave the index if `skip_near`."""
         self._now = now
         self._base = base
         self._index = index
@@ -82,6 +87,8 @@ class Batch:
         self._samples = samples
         self._anchors = anchors
         self._presence = Presence(base, pages)
+        self._near = NearCopies(base)
+        self._skip_near = skip_near
         self._changes: list[tuple[str, int, str, int | None]] = []
 
     def put(self, page: Prepared) -> None:
@@ -90,17 +97,16 @@ class Batch:
         old = self._row("key = ?", key) if key in self._presence.keys else None
         if old is not None and self._is_later(old, page.fetched):
             return
-        title, canonical, lang = (_text(page, name) for name in ("title", "canonical", "lang"))
+        title, lang = _text(page, "title"), _text(page, "lang")
         text_hash = page.text_hash or None
-        same_as = None
-        if self._presence.has_original(page):
-            same_as = self._original(old.id if old else 0, page.url, title, canonical, text_hash)
+        same_as, near = self._found(old.id if old else 0, page)
         is_target = key in self._presence.targets
         anchors = self._texts_of(old.id if old else None, key, title, is_stored=is_target)
         tokens = joined(page.tokens, anchor_tokens(anchors, lang))
         indexed = None if same_as is not None else fingerprint(tokens)
         values = [page.columns.get(name) for name in _COLUMNS]
-        values += [page.fetched, text_hash, same_as, indexed]
+        keys = page.near_keys or (None,) * len(NEAR_COLUMNS)
+        values += [page.fetched, text_hash, same_as, near, *keys, indexed]
         host = self._host(page.url)
         if old is None:
             values += [key, page.url, host, page.fetched, page.fetched]
@@ -125,11 +131,12 @@ class Batch:
         self._put_body(number, page, is_new=old is None)
         if indexed is not None and (old is None or old.indexed != indexed):
             self._index.put(number, tokens)
-        if old is None or old.gone is not None or old.title != title or old.text_hash != text_hash:
-            if old is not None:
-                self._release(number)
-            if page.url in self._presence.canonicals:
-                self._adopt(number if same_as is None else same_as, page.url, title)
+        says_other = old is None or old.title != title or old.text_hash != text_hash
+        if old is not None and (says_other or (same_as or near) is not None):
+            self._release(number)
+        is_news = old is None or old.gone is not None or says_other
+        if is_news and page.url in self._presence.canonicals:
+            self._adopt(number if same_as is None else same_as, page.url, title)
         if same_as is not None:
             # Its links' texts belong to the page that is found.
             self._anchors.note((key,))
@@ -186,7 +193,8 @@ class Batch:
         """Take a page from the index."""
         number = row.id if row.indexed is None else self._drop(row.id, row.indexed)
         self._base.execute(
-            "UPDATE page SET gone = ?, same_as = NULL, indexed = NULL WHERE id = ?", (at, number)
+            "UPDATE page SET gone = ?, same_as = NULL, near = NULL, indexed = NULL WHERE id = ?",
+            (at, number),
         )
         self._note(at, number, kind)
         self._release(number)
@@ -317,6 +325,21 @@ class Batch:
         texts.update(dict.fromkeys(text for text in known if text.casefold() != own))
         return list(texts)[:MOST]
 
+    def _found(self, number: int, page: Prepared) -> tuple[int | None, int | None]:
+        """The pages that `page` is a copy of, out of the index, and nearly a copy of, in it.
+
+        One of them is None; `number` is that of the page, or 0.
+        """
+        if self._presence.has_original(page):
+            title, canonical = _text(page, "title"), _text(page, "canonical")
+            original = self._original(number, page.url, title, canonical, page.text_hash or None)
+            if original is not None:
+                return original, None
+        if not self._presence.has_near(page):
+            return None, None
+        near = self._near.original(number, page.url, page.near_keys, page.text.text())
+        return (near, None) if self._skip_near else (None, near)
+
     def _original(
         self, page: int, url: str, title: str | None, canonical: str | None, text_hash: int | None
     ) -> int | None:
@@ -353,18 +376,26 @@ class Batch:
             if row.indexed is not None:
                 number = self._drop(row.id, row.indexed)
             self._base.execute(
-                "UPDATE page SET same_as = ?, indexed = NULL WHERE id = ?", (original, number)
+                "UPDATE page SET same_as = ?, near = NULL, indexed = NULL WHERE id = ?",
+                (original, number),
             )
             self._base.execute("UPDATE page SET same_as = ? WHERE same_as = ?", (original, number))
+            self._release(number)
 
     def _release(self, page: int) -> None:
         """Look again for what each copy of a page is a copy of, after a change of that page."""
-        for row in self._rows("same_as = ? ORDER BY id", page):
-            original = self._original(row.id, row.url, row.title, row.canonical, row.text_hash)
-            if original == page:
-                continue
-            self._base.execute("UPDATE page SET same_as = ? WHERE id = ?", (original, row.id))
+        for row in self._rows("same_as = ? OR near = ? ORDER BY id", page, page):
+            is_out, original, near = row.same_as is not None, None, None
+            if is_out:
+                original = self._original(row.id, row.url, row.title, row.canonical, row.text_hash)
             if original is None:
+                near = self._near.original_of_stored(row.id)
+                if self._skip_near and is_out:
+                    original, near = near, None
+            self._base.execute(
+                "UPDATE page SET same_as = ?, near = ? WHERE id = ?", (original, near, row.id)
+            )
+            if is_out and original is None:
                 self._put_stored(row.id)
 
     def _put_stored(self, page: int) -> None:
@@ -381,6 +412,7 @@ class Batch:
         for command in (
             "UPDATE page SET id = ? WHERE id = ?",
             "UPDATE page SET same_as = ? WHERE same_as = ?",
+            "UPDATE page SET near = ? WHERE near = ?",
             "UPDATE content SET page = ? WHERE page = ?",
             "UPDATE body SET page = ? WHERE page = ?",
             "UPDATE change SET page = ? WHERE page = ?",

@@ -74,6 +74,11 @@ def counted(base: Tables, table: str, column: str) -> Iterator[str]:
             "page WHERE same_as NOT IN (SELECT id FROM page WHERE same_as IS NULL)",
             "copies have no original; --rebuild finds them one",
         ),
+        (
+            "page WHERE near IS NOT NULL AND near NOT IN (SELECT id FROM page"
+            " WHERE near IS NULL AND same_as IS NULL AND gone IS NULL)",
+            "near copies have no original; --rebuild forgets it",
+        ),
     ):
         number = count(base, f"SELECT count(*) FROM {query}")
         if number:

@@ -22,4 +22,5 @@ def forget_deleted(base: Tables) -> int:
     ).fetchall()
     for original, first in copies:
         base.execute("UPDATE page SET same_as = nullif(?, id) WHERE same_as = ?", (first, original))
+    base.execute("UPDATE page SET near = NULL WHERE near NOT IN (SELECT id FROM page)")
     return removed + forget_deleted_samples(base)

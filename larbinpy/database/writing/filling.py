@@ -20,13 +20,16 @@ _LOOKS, _TENDED = 250, 12
 class Filling:
     """The work of a `Writer` within its transactions; after one that failed, make a new one."""
 
-    def __init__(self, base: Tables, index: Index, seat: int = 0) -> None:
-        """`seat`: see `Anchors`; two processes must not have the same."""
+    def __init__(
+        self, base: Tables, index: Index, seat: int = 0, *, skip_near: bool = False
+    ) -> None:
+        """`seat`: see `Anchors`; two processes must not have the same. `skip_near`: see `Batch`."""
         self._base = base
         self._index = index
         self._hosts: dict[str, int] = {}
         self._samples = Samples(base)
         self._anchors = Anchors(base, seat)
+        self._skip_near = skip_near
 
     def position(self, spool: str) -> Position | None:
         """As `Writer.position`."""
@@ -61,7 +64,10 @@ class Filling:
     def _batch(self, pages: Sequence[Visit] = ()) -> Batch:
         now = timestamp(wall())
         return Batch(
-            *(self._base, self._index, self._hosts, self._samples, self._anchors), now, pages
+            *(self._base, self._index, self._hosts, self._samples, self._anchors),
+            now,
+            pages,
+            skip_near=self._skip_near,
         )
 
     def tend(self) -> bool:

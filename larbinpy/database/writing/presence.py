@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from larbinpy.database.prepared import Prepared, Visit, target_of
+from larbinpy.database.writing.near import NEAR_COLUMNS
 from larbinpy.database.writing.tables import Tables
 
 
@@ -25,6 +26,11 @@ class Presence:
         self.texts = self._among("page", "text_hash", texts)
         self.canonicals = self._among("page", "canonical", urls)
         self.moves = self._among("page", "moved_to", [page.url for page in prepared])
+        #: Keys of near copies, in any column.
+        self.near_keys: set[int] = set()
+        with_keys = (page.near_keys for page in prepared if page.near_keys)
+        for column, values in zip(NEAR_COLUMNS, zip(*with_keys, strict=True), strict=False):
+            self.near_keys |= self._among("page", column, values)
         #: `anchor.target`
         self.targets = self._among("anchor", "target", keys)
 
@@ -34,11 +40,16 @@ class Presence:
         is_declared = canonical is not None and target_of(str(canonical)) in self.keys
         return page.text_hash in self.texts or is_declared
 
+    def has_near(self, page: Prepared) -> bool:
+        """Whether it may be a near copy of another page."""
+        return not self.near_keys.isdisjoint(page.near_keys)
+
     def wrote(self, page: Prepared, key: int) -> None:
         """A page of the batch is in the tables now."""
         self.keys.add(key)
         self.texts.add(page.text_hash)
         self.canonicals.add(_canonical(page))
+        self.near_keys.update(page.near_keys)
 
     def _among(self, table: str, column: str, values: Iterable[Any]) -> set[Any]:
         asked = list(dict.fromkeys(values))

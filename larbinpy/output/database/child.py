@@ -217,7 +217,9 @@ class Child:
             self._close(_END)
 
 
-def indexer_command(database: str, folder: Path, *, keep_bodies: bool) -> list[str]:
+def indexer_command(
+    database: str, folder: Path, *, keep_bodies: bool, near_duplicates: str = "off"
+) -> list[str]:
     """The command of the indexer of `database`, whose spool is in `folder`."""
-    options = ReadOptions(keep_bodies)
+    options = ReadOptions(keep_bodies, near_duplicates=near_duplicates)
     return command("larbinpy.database.indexer", database, str(folder), *options.arguments())
