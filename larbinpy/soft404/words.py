@@ -22,8 +22,8 @@ _LISTED = frozenset({"a", "li", "dd", "option"})
 #: Runs of ASCII, and of other letters: a name may stand in a text without spaces.
 _RUN = re.compile(r"[A-Za-z0-9]+|[^\W_A-Za-z0-9]+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-#: Numbers, dates, identifiers and nonces have a digit, or a capital after a small letter.
-_VARIABLE = re.compile(r"\d|[a-z][A-Z]").search
+#: Numbers, dates, and most identifiers and nonces have a digit.
+_VARIABLE = re.compile(r"\d").search
 #: An identifier of several parts, such as a UUID: some parts may have letters alone.
 _IDENTIFIER = re.compile(r"\b[0-9a-f]{2,32}+(?:[-:][0-9a-f]{2,32}+){3,}+\b", re.IGNORECASE)
 #: Longer words (characters) are identifiers, too.

@@ -22,7 +22,7 @@ def words(body: str, path: str = "/", type_: str = "text/html") -> list[str]:
     [
         ("Not found", ["found", "not"]),
         ("It is 14:05, 24 November 2026", ["is", "it", "november"]),
-        ("Request 3f9ac2, aGVsbG8, x7", ["request"]),
+        ("Request 3f9ac2, x7, IntoIter", ["intoiter", "request"]),
         ("Ray 12345678-abcd-4fff-8eee-1234567890ab", ["ray"]),
         (
             "see/all-other-pages/here-or-there",
