@@ -14,7 +14,9 @@ The packages; each imports only from those above it:
     parse/                       charset, links, sitemaps
     frontier/                    which URL is fetched next, and when
     fleet/                       one crawl on many nodes: which hosts are whose, what is shared
+    login/                       how to log in to a site, and whether a page is of a session
     soft404/                     pages for names that do not exist, without a 404
+    revisit/                     how often a page changes, and when to visit it again
     content/                     what a page says: title, text, language, dates, links
     search/                      words of pages and of queries, snippets
     database/                    the content database, its indexer and its search
@@ -22,6 +24,7 @@ The packages; each imports only from those above it:
     observe/                     snapshot and report of a crawl, the status of one URL
     console/                     input port, status page, metrics, progress
     crawl/                       assembly of a crawl, the engine's turn, its control and end
+    nodes/                       several nodes and a Redis as one command
     cli/, demo/                  the commands; an embedded web to try them on
 
 A URL passes through frontier, dns, fetch, parse and output; `crawl/engine.py` is the loop. The

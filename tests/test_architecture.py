@@ -21,7 +21,7 @@ ROWS = [
     "loop stats",
     "storage dns.wire dns.address dns.servers dns.lookup parse fetch.robots fetch.path_rules"
     " output.mirror.paths",
-    "frontier fleet content search login soft404",
+    "frontier fleet content search login soft404 revisit",
     "database",
     "dns fetch fleet.redis output console demo",
     "observe",
