@@ -24,9 +24,10 @@ Times are in seconds, rates in changes a second.
 import math
 from typing import NamedTuple
 
-#: Weight of a visit relative to the one after it. The estimate rests on the last 30 visits or so,
-#: and follows a page that changes its ways.
-DECAY = 0.97
+#: Weight of a visit relative to the one after it, so the estimate rests on the last dozen visits.
+#: With 0.97, as in other work, simulated copies are fresher by 0.3 % while rates stay, and less
+#: fresh by 1 % in a year in which they change.
+DECAY = 0.85
 #: Bounds of a rate: one change in 3,000 years, which only means never, and one a second.
 LEAST, MOST = 1e-11, 1.0
 

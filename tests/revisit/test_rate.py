@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.revisit.rate import LEAST, MOST, NEW, Evidence, Prior, first, rate, updated
+from larbinpy.revisit.rate import DECAY, LEAST, MOST, NEW, Evidence, Prior, first, rate, updated
 
 DAY = 86_400.0
 #: Teaches next to nothing.
@@ -28,15 +28,20 @@ def regular(visits: int, changed: int, interval: float) -> float:
     return -math.log((visits - changed + 0.5) / (visits + 0.5)) / interval
 
 
-@pytest.mark.parametrize("days", [0.3, 1.0, 3.0, 10.0, 30.0])
+@pytest.mark.parametrize("days", [1.0, 3.0, 10.0, 30.0])
 def test_regular_visits_are_estimated_as_well_as_by_the_formula_for_them(days: float) -> None:
+    """The formula for as many visits as weigh in: a mean of them has the same variance.
+
+    So few visits leave a bias of about a tenth.
+    """
     drawn = random.Random(1)
+    weighing = round((1 + DECAY) / (1 - DECAY))
     ours, formula = [], []
-    for _ in range(400):
-        changes = [drawn.random() < -math.expm1(-1.0 / days) for _ in range(30)]
+    for _ in range(1000):
+        changes = [drawn.random() < -math.expm1(-1.0 / days) for _ in range(60)]
         ours.append(visited(changes, DAY) * DAY * days)
-        formula.append(regular(30, sum(changes), 1.0) * days)
-    assert sum(ours) / 400 == pytest.approx(1.0, abs=0.1)
+        formula.append(regular(weighing, sum(changes[:weighing]), 1.0) * days)
+    assert sum(ours) / 1000 == pytest.approx(1.0, abs=0.15)
     errors = [sum((each - 1.0) ** 2 for each in some) for some in (ours, formula)]
     assert errors[0] < 1.3 * errors[1]
 
@@ -52,7 +57,7 @@ def test_irregular_visits(days: float) -> None:
             changed = drawn.random() < -math.expm1(-interval / days)
             evidence = updated(evidence, interval * DAY, changed, prior=WEAK)
         estimates.append(rate(evidence, WEAK) * DAY * days)
-    assert sum(estimates) / 400 == pytest.approx(1.0, abs=0.1)
+    assert sum(estimates) / 400 == pytest.approx(1.0, abs=0.15)
 
 
 def test_changes_within_an_interval_are_not_taken_for_one() -> None:
@@ -75,7 +80,7 @@ def test_a_page_that_changes_its_ways_is_followed() -> None:
     evidence = NEW
     for _ in range(100):
         evidence = updated(evidence, DAY, False)
-    assert rate(evidence) < 0.02 / DAY
+    assert rate(evidence) < 0.05 / DAY
     for _ in range(30):
         evidence = updated(evidence, DAY, True)
     assert rate(evidence) > 0.7 / DAY
@@ -85,9 +90,9 @@ def test_a_fast_page_that_stopped_is_noticed_at_once() -> None:
     evidence = NEW
     for _ in range(50):
         evidence = updated(evidence, DAY, True)
-    assert rate(evidence) > 1.0 / DAY
+    assert rate(evidence) > 0.8 / DAY
     evidence = updated(evidence, 90 * DAY, False)
-    assert rate(evidence) < 0.5 / DAY
+    assert rate(evidence) < 0.1 / DAY
 
 
 def test_the_first_visit() -> None:

@@ -1,0 +1,114 @@
+"""Freshness of copies over simulated time: pages change, a schedule says which is visited next."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from heapq import heapify, heapreplace
+from random import Random
+
+from experiments.schedules import Schedule
+
+
+@dataclass(frozen=True)
+class Course:
+    """Freshness over time: the part of the pages that equals its copy, as a mean of each slice."""
+
+    slices: tuple[float, ...]
+    #: Part of the visits that came before they were due, because nothing was.
+    early: float
+
+    @property
+    def mean(self) -> float:
+        return sum(self.slices) / len(self.slices)
+
+
+def simulate(
+    schedule: Schedule,
+    rates: Sequence[float],
+    budget: float,
+    seconds: float,
+    *,
+    later: Sequence[float] | None = None,
+    slices: int = 52,
+    seed: int = 1,
+) -> Course:
+    """Visit pages that change at `rates`, and from half of the time on at `later`, if given.
+
+    A first crawl has just ended: all copies are fresh. There are `budget` visits a second, in
+    equal distances. Each goes to the page that is due first, even ahead of time, so all schedules
+    use the same number of visits. The first visits are spread over the intervals at random.
+    """
+    return _Simulation(schedule, rates, budget, seconds, slices, Random(seed)).run(later)
+
+
+class _Simulation:
+    """The copies of the pages.
+
+    Only the first change after a visit makes a difference. It is as far ahead of the visit as it is
+    of any other time, so it is drawn at the visit, and drawn again if the rate changes before.
+    """
+
+    def __init__(
+        self,
+        schedule: Schedule,
+        rates: Sequence[float],
+        budget: float,
+        seconds: float,
+        slices: int,
+        random: Random,
+    ) -> None:
+        self._schedule = schedule
+        self._rates = rates
+        self._budget = budget
+        self._end = seconds
+        self._random = random
+        self._visited = [0.0] * len(rates)
+        self._stale = [random.expovariate(rate) for rate in rates]
+        self._fresh = [0.0] * slices
+        self._early = 0
+        schedule.learn(rates)
+        self._due = [(schedule.first(p) * random.random(), p) for p in range(len(rates))]
+        heapify(self._due)
+
+    def run(self, later: Sequence[float] | None) -> Course:
+        visits = int(self._end * self._budget)
+        for number in range(1, visits + 1):
+            now = number / self._budget
+            if later is not None and now >= self._end / 2:
+                self._change(later, now)
+                later = None
+            self._visit(now)
+        for page in range(len(self._rates)):
+            self._count(page, self._end)
+        whole = self._end / len(self._fresh) * len(self._rates)
+        return Course(tuple(each / whole for each in self._fresh), self._early / visits)
+
+    def _visit(self, now: float) -> None:
+        due, page = self._due[0]
+        self._early += due > now
+        self._count(page, now)
+        interval = now - self._visited[page]
+        changed = self._stale[page] <= now
+        self._visited[page] = now
+        self._stale[page] = now + self._random.expovariate(self._rates[page])
+        then = now + self._schedule.next(page, interval, changed, now)
+        heapreplace(self._due, (then, page))
+
+    def _count(self, page: int, now: float) -> None:
+        """Add the time for which the copy was fresh since the visit."""
+        begin, end = self._visited[page], min(self._stale[page], now)
+        length = self._end / len(self._fresh)
+        number = int(begin / length)
+        while begin < end and number < len(self._fresh):
+            until = min(end, (number + 1) * length)
+            self._fresh[number] += until - begin
+            begin, number = until, number + 1
+
+    def _change(self, rates: Sequence[float], now: float) -> None:
+        self._rates = rates
+        for page, rate in enumerate(rates):
+            if self._stale[page] > now:
+                self._stale[page] = now + self._random.expovariate(rate)
+        if self._schedule.learn(rates):
+            first = self._schedule.first
+            self._due = [(v + first(page), page) for page, v in enumerate(self._visited)]
+            heapify(self._due)
