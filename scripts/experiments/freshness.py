@@ -13,8 +13,8 @@ class Course:
     """Freshness over time: the part of the pages that equals its copy, as a mean of each slice."""
 
     slices: tuple[float, ...]
-    #: Part of the visits that came before they were due, because nothing was.
-    early: float
+    #: Part of the visits that were made. The others were left, as no page was due.
+    used: float
 
     @property
     def mean(self) -> float:
@@ -34,8 +34,9 @@ def simulate(
     """Visit pages that change at `rates`, and from half of the time on at `later`, if given.
 
     A first crawl has just ended: all copies are fresh. There are `budget` visits a second, in
-    equal distances. Each goes to the page that is due first, even ahead of time, so all schedules
-    use the same number of visits. The first visits are spread over the intervals at random.
+    equal distances. Each goes to the page that is due first. If none is due before the next visit,
+    it is left: a visit ahead of time would distort what a schedule learns. The first visits are
+    spread over the intervals at random.
     """
     return _Simulation(schedule, rates, budget, seconds, slices, Random(seed)).run(later)
 
@@ -64,7 +65,7 @@ class _Simulation:
         self._visited = [0.0] * len(rates)
         self._stale = [random.expovariate(rate) for rate in rates]
         self._fresh = [0.0] * slices
-        self._early = 0
+        self._made = 0
         schedule.learn(rates)
         self._due = [(schedule.first(p) * random.random(), p) for p in range(len(rates))]
         heapify(self._due)
@@ -76,15 +77,16 @@ class _Simulation:
             if later is not None and now >= self._end / 2:
                 self._change(later, now)
                 later = None
-            self._visit(now)
+            if self._due[0][0] <= now + 1.0 / self._budget:
+                self._visit(now)
         for page in range(len(self._rates)):
             self._count(page, self._end)
         whole = self._end / len(self._fresh) * len(self._rates)
-        return Course(tuple(each / whole for each in self._fresh), self._early / visits)
+        return Course(tuple(each / whole for each in self._fresh), self._made / visits)
 
     def _visit(self, now: float) -> None:
-        due, page = self._due[0]
-        self._early += due > now
+        page = self._due[0][1]
+        self._made += 1
         self._count(page, now)
         interval = now - self._visited[page]
         changed = self._stale[page] <= now
