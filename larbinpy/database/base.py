@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Protocol
 
 from larbinpy.database.prepared import Visit
 from larbinpy.errors import UserError
+from larbinpy.revisit.due import DueAsk, DuePage
 from larbinpy.search.query import Query
 from larbinpy.storage.spool import Position as Position
 
@@ -43,6 +44,9 @@ class Writer(Protocol):
         With `durable`, all that was written is on the disk afterwards. Raises `Unavailable`;
         nothing is written.
         """
+
+    def due(self, ask: DueAsk) -> list[DuePage]:
+        """Pages that are due to be visited again, in their order. Raises as `write`."""
 
     def tend(self) -> bool:
         """Do a bounded piece of deferred work (anchor texts of pages that are indexed already).

@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from larbinpy.database.base import DatabaseError, Finder, Writer
+from larbinpy.revisit.schedule import Schedule
 
 #: Called with what is done now, how much of it is done, and how much there is.
 Progress = Callable[[str, int, int], None]
@@ -13,13 +14,15 @@ Progress = Callable[[str, int, int], None]
 _SERVERS = ("mysql://", "mariadb://")
 
 
-def open_writer(where: str, *, skip_near: bool = False) -> Writer:
+def open_writer(where: str, schedule: Schedule | None = None, *, skip_near: bool = False) -> Writer:
     """Open the database `where` to write, and make it if there is none.
 
-    With `skip_near`, pages that are nearly copies of others are not in the index.
+    `schedule` says when pages are due to be visited again, by default with usual bounds. With
+    `skip_near`, pages that are nearly copies of others are not in the index.
+
     Raises `DatabaseError`, `Unavailable` if another process writes to the file.
     """
-    writer: Writer = _kind(where, "writer").Writer(where, skip_near=skip_near)
+    writer: Writer = _kind(where, "writer").Writer(where, schedule, skip_near=skip_near)
     return writer
 
 

@@ -160,8 +160,15 @@ class Unchanged(NamedTuple):
     fetched: str
 
 
+class Failed(NamedTuple):
+    """A URL that could not be fetched: the database keeps what it has."""
+
+    url: str
+    fetched: str
+
+
 #: The result of one visit of a URL, for the database.
-Visit = Prepared | Gone | Unchanged
+Visit = Prepared | Gone | Unchanged | Failed
 
 
 def target_of(url: str) -> int:

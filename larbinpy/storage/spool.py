@@ -38,6 +38,9 @@ _HELD = 512 << 10
 #: Pieces that the system writes at once.
 _MOST_HELD = 512
 
+#: The outcome of a visit that failed, whatever its own was: the database keeps what it has.
+FAILED = Outcome.EARLY_STOP
+
 _SPOOL = re.compile(r"[0-9a-f]{16}").fullmatch
 _SEGMENT = re.compile(r"(\d{8,})\.pages").fullmatch
 #: Checksum, lengths of the JSON object and of the body, number of the record, Unix time.
@@ -59,7 +62,8 @@ class Position(NamedTuple):
 class Spooled(NamedTuple):
     """A page of the spool, and the Unix time of its fetch.
 
-    A page with another outcome than success says that its URL answered without one.
+    A page with another outcome than success says that its URL answered without one, unless it is
+    `FAILED`. One of status 304 without a body is as it was.
     """
 
     at: float

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from larbinpy.database.base import DatabaseError
 from larbinpy.database.prepared import Gone, Prepared, Visit
+from larbinpy.revisit.due import DueAsk, DuePage
 from larbinpy.storage.spool import Position
 
 
@@ -27,6 +28,8 @@ class FakeDatabase:
         #: Whether the next refused write takes place all the same, and only its answer is lost.
         self.answer_lost = False
         self.tends = 0
+        #: The answer to each question for pages that are due.
+        self.due: list[DuePage] = []
         self.troubles: dict[str, str] = {}
         self.open_writers = 0
         #: URLs whose pages no writer survives, unless they have no content.
@@ -95,6 +98,10 @@ class FakeWriter:
         if database.answer_lost:
             database.answer_lost = False
             database.refuse()
+
+    def due(self, ask: DueAsk) -> list[DuePage]:
+        self._database.refuse()
+        return self._database.due[: ask.most]
 
     def tend(self) -> bool:
         if self._database.tends:

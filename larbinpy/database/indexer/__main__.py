@@ -7,18 +7,21 @@ ends, the crawl is gone: it writes the pages that are read already, and ends.
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 from larbinpy.database.base import DatabaseError
 from larbinpy.database.indexer.loop import CrawlPipe, IndexerLoop
-from larbinpy.database.indexer.messages import Report, encoded
+from larbinpy.database.indexer.messages import Report, due_line, encoded
 from larbinpy.database.indexer.options import ReadOptions
 from larbinpy.database.indexer.readers import ReadersError
 from larbinpy.database.opening import open_writer
 from larbinpy.loop.clock import clock
 from larbinpy.loop.poller import Poller
+from larbinpy.revisit.due import DuePage
+from larbinpy.revisit.schedule import Schedule, ScheduleSettings
 
 #: Its work can wait; that of the crawl and of the web server beside it cannot.
 _NICE = 10
@@ -35,11 +38,17 @@ def main(arguments: list[str]) -> int:
     poller = Poller()
     loop = IndexerLoop(
         Path(folder),
-        partial(open_writer, database, skip_near=options.skip_near),
+        partial(
+            open_writer,
+            database,
+            Schedule(ScheduleSettings.of(arguments[2:])),
+            skip_near=options.skip_near,
+        ),
         _send,
         poller,
         options,
         clock,
+        _hand_over,
     )
     crawl = CrawlPipe(poller, sys.stdin.fileno(), loop.indexer)
     try:
@@ -63,8 +72,13 @@ def _send(report: Report) -> None:
     _write(report.line())
 
 
+def _hand_over(pages: Sequence[DuePage]) -> None:
+    _write(due_line(pages))
+
+
 def _write(line: bytes) -> None:
-    os.write(sys.stdout.fileno(), line)
+    while line:
+        line = line[os.write(sys.stdout.fileno(), line) :]
 
 
 def _fail(why: str) -> int:

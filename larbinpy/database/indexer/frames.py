@@ -4,8 +4,8 @@ import struct
 
 #: Kind, and length of the content.
 FRAME = struct.Struct("<BI")
-#: Contents: none; a packed page; a `Gone` and an `Unchanged` as JSON; the reason in UTF-8.
-READY, PAGE, GONE, UNCHANGED, DAMAGED = range(5)
+#: Contents: none; a packed page; a `Gone`, `Unchanged` and `Failed` as JSON; the reason in UTF-8.
+READY, PAGE, GONE, UNCHANGED, FAILED, DAMAGED = range(6)
 
 #: Exit status of a reader that the system refuses memory, files or the disk.
 REFUSED = 3

@@ -1,6 +1,6 @@
 """Takes the pages of a spool into a database, as far as a checkpoint covers them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from math import inf
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from larbinpy.database.prepared import Gone, Prepared, Visit
 from larbinpy.errors import DamagedError, what_failed
 from larbinpy.loop.backoff import Backoff
 from larbinpy.loop.clock import Clock
+from larbinpy.revisit.due import DueAsk, DuePage
 from larbinpy.storage import spool
 from larbinpy.storage.spool import Position, RecordPlace
 
@@ -21,8 +22,8 @@ _FIRST = Position(0, 0)
 class Indexer:
     """Moves pages from the spool in `base` to the database that `open_writer` opens.
 
-    `say` gets a `Report` whenever something has changed. Pages that are to be read are in
-    `window.to_read`; whoever reads them calls `read`, `fatal` or `lost`.
+    `say` gets a `Report` whenever something has changed, and `hand_over` pages that are due. Pages
+    that are to be read are in `window.to_read`; whoever reads them calls `read`, `fatal` or `lost`.
 
     Invariant: `_position` is that of the database, as far as this process knows, and the window has
     the records after it.
@@ -33,6 +34,7 @@ class Indexer:
         base: Path,
         open_writer: Callable[[], Writer],
         say: Callable[[Report], None],
+        hand_over: Callable[[Sequence[DuePage]], None] | None = None,
         *,
         keep_bodies: bool,
         clock: Clock,
@@ -42,6 +44,9 @@ class Indexer:
         self.folder = base
         self._open_writer = open_writer
         self._say = say
+        self._hand_over = hand_over
+        # A question for pages that are due, until it is answered.
+        self._asked: DueAsk | None = None
         self._keep_bodies = keep_bodies
         self._clock = clock
         self.window = Window()
@@ -81,6 +86,10 @@ class Indexer:
         self.folder = spool.folder_of(self._base, covered.spool)
         if self._begun:
             self._places = self._walk(self._next)
+
+    def ask(self, ask: DueAsk) -> None:
+        """The crawl wants pages that are due."""
+        self._asked = ask
 
     def finish(self) -> None:
         """Nothing more comes: end when all is done."""
@@ -139,6 +148,10 @@ class Indexer:
             self._fill()
             if batch := self.window.batch(now):
                 self._write(writer, covered.spool, batch, now)
+        if self._asked is not None and self._hand_over is not None:
+            due = writer.due(self._asked)
+            self._asked = None
+            self._hand_over(due)
         if not self.window:
             if self._untended:
                 self._untended = writer.tend()
@@ -290,7 +303,7 @@ class Indexer:
         """When `step` must be called again, unless something else happens before."""
         if self._trouble and self._writer is None:
             return self._backoff.due
-        if self._writer is None or (self._covered is not None and not self._begun):
+        if self._writer is None or (self._covered is not None and not self._begun) or self._asked:
             return -inf
         if self.window:
             return self.window.deadline

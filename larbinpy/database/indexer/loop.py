@@ -1,18 +1,19 @@
 """The indexer's loop: messages of the crawl, readers, and the indexer's work."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from larbinpy.database.base import Writer
 from larbinpy.database.indexer.indexer import Indexer
-from larbinpy.database.indexer.messages import Covered, Lines, Report
+from larbinpy.database.indexer.messages import Covered, Lines, Report, ask_of
 from larbinpy.database.indexer.options import ReadOptions
 from larbinpy.database.indexer.readers import Readers
 from larbinpy.loop.child import command
 from larbinpy.loop.clock import Clock
 from larbinpy.loop.poller import READ, Poller
+from larbinpy.revisit.due import DuePage
 
 #: Most readers: more of them than the writer can follow would only take memory, 0.1 GB each.
 _MOST_READERS = 8
@@ -31,10 +32,19 @@ class IndexerLoop:
         poller: Poller,
         options: ReadOptions,
         clock: Clock,
+        hand_over: Callable[[Sequence[DuePage]], None] | None = None,
     ) -> None:
+        """`hand_over` gets the pages that are due, when the crawl has asked for them."""
         self._poller = poller
         self._clock = clock
-        self.indexer = Indexer(base, open_writer, say, keep_bodies=options.keep_bodies, clock=clock)
+        self.indexer = Indexer(
+            base,
+            open_writer,
+            say,
+            hand_over,
+            keep_bodies=options.keep_bodies,
+            clock=clock,
+        )
         self._options = options
         # They need the spool's folder, which is known with the first pages.
         self._readers: Readers | None = None
@@ -87,6 +97,8 @@ class CrawlPipe:
             for message in self._lines.feed(data):
                 if "finish" in message:
                     self._indexer.finish()
+                elif (ask := ask_of(message)) is not None:
+                    self._indexer.ask(ask)
                 else:
                     self._indexer.cover(Covered.of(message))
             if not data:

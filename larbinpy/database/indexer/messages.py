@@ -1,14 +1,16 @@
 """The lines between the crawl and the indexer: JSON objects, one a line.
 
 The crawl sends `Covered`, and at its end ``{"finish": true}``. The indexer sends a `Report`
-whenever something has changed, or ``{"error": "..."}`` before it ends because it cannot work.
+whenever something has changed, or ``{"error": "..."}`` before it ends because it cannot work. A
+crawl that visits pages again sends a `DueAsk`, and the next when it has the `DuePage`s for it.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, Self
 
+from larbinpy.revisit.due import DueAsk, DuePage
 from larbinpy.storage.spool import Position, SpoolMark
 
 
@@ -53,6 +55,29 @@ class Report:
 
     def line(self) -> bytes:
         return encoded(asdict(self))
+
+
+def ask_line(ask: DueAsk) -> bytes:
+    """The question of a crawl for pages that are due."""
+    return encoded({"ask": ask})
+
+
+def ask_of(message: dict[str, Any]) -> DueAsk | None:
+    """The question that a message is; None if it is another one."""
+    if "ask" not in message:
+        return None
+    until, after, most, without = message["ask"]
+    return DueAsk(until, after and (after[0], after[1]), most, without)
+
+
+def due_line(pages: Sequence[DuePage]) -> bytes:
+    """The answer of the indexer."""
+    return encoded({"due": pages})
+
+
+def due_of(message: dict[str, Any]) -> list[DuePage] | None:
+    """The answer that a message is; None if it is another one."""
+    return [DuePage(*page) for page in message["due"]] if "due" in message else None
 
 
 def encoded(message: dict[str, Any]) -> bytes:

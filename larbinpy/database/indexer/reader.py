@@ -20,6 +20,7 @@ from typing import BinaryIO
 from larbinpy.content import Content, read
 from larbinpy.database.indexer.frames import (
     DAMAGED,
+    FAILED,
     GONE,
     PAGE,
     PATIENCE,
@@ -30,7 +31,7 @@ from larbinpy.database.indexer.frames import (
 )
 from larbinpy.database.indexer.options import ReadOptions
 from larbinpy.database.preparation import prepare
-from larbinpy.database.prepared import Gone, Prepared, Unchanged, Visit
+from larbinpy.database.prepared import Failed, Gone, Prepared, Unchanged, Visit
 from larbinpy.errors import DamagedError, what_failed
 from larbinpy.outcome import Outcome
 from larbinpy.page import timestamp
@@ -42,6 +43,9 @@ from larbinpy.storage.spool import Position, Spooled
 #: of 8 MB, the default of maxPageSize, takes some 0.2 GB.
 _MEMORY = 3 << 30
 
+#: Kinds of frames by what they hold as JSON.
+_KINDS = {Gone: GONE, Unchanged: UNCHANGED, Failed: FAILED}
+
 #: Turns a page into what the writer takes; never raises.
 ReadPage = Callable[[Spooled], Visit]
 
@@ -50,6 +54,8 @@ def read_page(spooled: Spooled, options: ReadOptions) -> Visit:
     """Turn a page into what the writer takes; never raises."""
     page = spooled.page
     url, fetched = page.url.href, timestamp(spooled.at)
+    if page.outcome is spool.FAILED:
+        return Failed(url, fetched)
     if page.outcome is Outcome.ERR_30X:
         target = next((link.url for link in redirect_target(page)), None)
         return Gone(url, fetched, page.status, target)
@@ -81,11 +87,9 @@ def frame(folder: Path, position: Position, read_page: ReadPage) -> bytes:
         result = read_page(spool.read(folder, position))
     except (DamagedError, FileNotFoundError) as error:
         return framed(DAMAGED, what_failed(error).encode())
-    if isinstance(result, Gone):
-        return framed(GONE, json.dumps(result).encode())
-    if isinstance(result, Unchanged):
-        return framed(UNCHANGED, json.dumps(result).encode())
-    return framed(PAGE, result.pack())
+    if isinstance(result, Prepared):
+        return framed(PAGE, result.pack())
+    return framed(_KINDS[type(result)], json.dumps(result).encode())
 
 
 def serve(folder: Path, read_page: ReadPage, requests: BinaryIO, answers: BinaryIO) -> None:

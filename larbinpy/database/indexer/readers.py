@@ -11,6 +11,7 @@ from contextlib import suppress
 
 from larbinpy.database.indexer.frames import (
     DAMAGED,
+    FAILED,
     FRAME,
     GONE,
     PATIENCE,
@@ -19,7 +20,7 @@ from larbinpy.database.indexer.frames import (
     UNCHANGED,
 )
 from larbinpy.database.indexer.window import Job
-from larbinpy.database.prepared import Gone, Prepared, Unchanged, Visit
+from larbinpy.database.prepared import Failed, Gone, Prepared, Unchanged, Visit
 from larbinpy.loop.child import collect, environment
 from larbinpy.loop.poller import READ, Poller
 
@@ -122,6 +123,8 @@ class Readers:
                 result = Gone(*json.loads(content))
             elif kind == UNCHANGED:
                 result = Unchanged(*json.loads(content))
+            elif kind == FAILED:
+                result = Failed(*json.loads(content))
             else:
                 result = Prepared.unpack(content)
             self._done(job, result, len(content))

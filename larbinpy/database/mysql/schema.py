@@ -17,7 +17,8 @@ TABLES = {
     "meta": "key VARCHAR(190) PRIMARY KEY, value MEDIUMTEXT",
     "host": """
         id BIGINT AUTO_INCREMENT PRIMARY KEY, name VARCHAR(500) NOT NULL UNIQUE,
-        sample LONGBLOB, sample_size BIGINT, sample_of BIGINT""",
+        sample LONGBLOB, sample_size BIGINT, sample_of BIGINT,
+        wrong VARCHAR(40)""",
     "page": """
         id BIGINT AUTO_INCREMENT PRIMARY KEY, key BIGINT NOT NULL UNIQUE, url MEDIUMTEXT NOT NULL,
         host BIGINT NOT NULL, status INT, type VARCHAR(190), charset VARCHAR(190),

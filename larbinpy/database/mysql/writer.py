@@ -12,6 +12,8 @@ from larbinpy.database.mysql.server import Server
 from larbinpy.database.prepared import Prepared, Visit
 from larbinpy.database.writing.anchors import unfinished_seats
 from larbinpy.database.writing.filling import Filling
+from larbinpy.revisit.due import DueAsk, DuePage
+from larbinpy.revisit.schedule import Schedule
 
 #: Seconds after which a server that does not answer is given up.
 _PATIENCE = 300.0
@@ -25,9 +27,12 @@ class Writer:
     twice.
     """
 
-    def __init__(self, where: str, *, skip_near: bool = False) -> None:
+    def __init__(
+        self, where: str, schedule: Schedule | None = None, *, skip_near: bool = False
+    ) -> None:
         """`skip_near`: near copies are not in the index."""
         self._where = where
+        self._schedule = schedule
         self._skip_near = skip_near
         self._server: Server | None = None
         self._seat = 0
@@ -57,6 +62,10 @@ class Writer:
         with prepared(tokens), self._transaction() as server:
             self._filling.write([_fitted(page, server.packet) for page in pages], spool, position)
 
+    def due(self, ask: DueAsk) -> list[DuePage]:
+        self._open()
+        return self._filling.due(ask)
+
     def tend(self) -> bool:
         with self._transaction() as server:
             return self._filling.tend() or self._takes_over(server)
@@ -73,7 +82,7 @@ class Writer:
         return False
 
     def _made(self, server: Server) -> Filling:
-        return Filling(server, Index(server), self._seat, skip_near=self._skip_near)
+        return Filling(server, Index(server), self._schedule, self._seat, skip_near=self._skip_near)
 
     def close(self) -> None:
         server, self._server = self._server, None

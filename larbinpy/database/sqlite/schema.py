@@ -31,7 +31,8 @@ CREATE TABLE host (
     name TEXT NOT NULL UNIQUE,
     sample BLOB,                    -- what content.more of its pages is compressed with
     sample_size INTEGER,            -- in bytes, when unpacked
-    sample_of INTEGER               -- page.key of the page that it comes from
+    sample_of INTEGER,              -- page.key of the page that it comes from
+    wrong TEXT                      -- when its ETag or Last-Modified last hid a change
 );
 CREATE TABLE page (
     id INTEGER PRIMARY KEY,

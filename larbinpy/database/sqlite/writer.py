@@ -12,6 +12,8 @@ from larbinpy.database.sqlite.fulltext import Index, Joining
 from larbinpy.database.sqlite.lock import Lock
 from larbinpy.database.sqlite.schema import BLOCK, connect, sqlite_errors
 from larbinpy.database.writing.filling import Filling
+from larbinpy.revisit.due import DueAsk, DuePage
+from larbinpy.revisit.schedule import Schedule
 
 #: kB of the file that are kept in memory.
 _CACHE = 32 << 10
@@ -29,9 +31,12 @@ _MANY, _FEW, _GIVEN = 0.05, 0.01, (1 << 20) // BLOCK
 class Writer:
     """The `database.base.Writer` of a file."""
 
-    def __init__(self, where: str, *, skip_near: bool = False) -> None:
+    def __init__(
+        self, where: str, schedule: Schedule | None = None, *, skip_near: bool = False
+    ) -> None:
         """`skip_near`: near copies are not in the index."""
         self._path = Path(where)
+        self._schedule = schedule
         self._skip_near = skip_near
         self._lock = Lock(self._path)
         self._base: sqlite3.Connection | None = None
@@ -62,6 +67,11 @@ class Writer:
     ) -> None:
         with self._transaction(durable=durable):
             self._filling.write(pages, spool, position)
+
+    def due(self, ask: DueAsk) -> list[DuePage]:
+        self._open()
+        with sqlite_errors(self._path):
+            return self._filling.due(ask)
 
     def tend(self) -> bool:
         with self._transaction() as base:
@@ -106,7 +116,9 @@ class Writer:
             try:
                 with sqlite_errors(self._path):
                     prepare_to_write(base)
-                    self._filling = Filling(base, Index(base), skip_near=self._skip_near)
+                    self._filling = Filling(
+                        base, Index(base), self._schedule, skip_near=self._skip_near
+                    )
                     self._joining = Joining(base)
             except BaseException:
                 base.close()

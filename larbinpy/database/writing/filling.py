@@ -7,9 +7,12 @@ from larbinpy.database.prepared import Gone, Prepared, Unchanged, Visit
 from larbinpy.database.writing.anchors import Anchors
 from larbinpy.database.writing.batch import Batch
 from larbinpy.database.writing.samples import Samples
+from larbinpy.database.writing.scheduling import Scheduling, due_pages
 from larbinpy.database.writing.tables import Index, Tables
 from larbinpy.loop.clock import wall
 from larbinpy.page import timestamp
+from larbinpy.revisit.due import DueAsk, DuePage
+from larbinpy.revisit.schedule import Schedule
 
 #: Names of hosts whose numbers are remembered.
 _HOSTS = 100_000
@@ -21,10 +24,17 @@ class Filling:
     """The work of a `Writer` within its transactions; after one that failed, make a new one."""
 
     def __init__(
-        self, base: Tables, index: Index, seat: int = 0, *, skip_near: bool = False
+        self,
+        base: Tables,
+        index: Index,
+        schedule: Schedule | None = None,
+        seat: int = 0,
+        *,
+        skip_near: bool = False,
     ) -> None:
         """`seat`: see `Anchors`; two processes must not have the same. `skip_near`: see `Batch`."""
         self._base = base
+        self._scheduling = Scheduling(base, schedule or Schedule())
         self._index = index
         self._hosts: dict[str, int] = {}
         self._samples = Samples(base)
@@ -43,6 +53,8 @@ class Filling:
 
     def write(self, pages: Sequence[Visit], spool: str | None, position: Position | None) -> None:
         self._samples.renew()
+        self._scheduling.plan(wall())
+        self._scheduling.note(pages)
         batch = self._batch(pages)
         for page in pages:
             match page:
@@ -53,6 +65,7 @@ class Filling:
                 case Prepared():
                     batch.put(page)
         batch.apply()
+        self._scheduling.write(pages)
         self._anchors.merge()
         if spool is not None and position is not None:
             name, _, run = spool.partition("-")
@@ -60,6 +73,10 @@ class Filling:
             self._base.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (f"spool:{name}", at))
         if len(self._hosts) > _HOSTS:
             self._hosts.clear()
+
+    def due(self, ask: DueAsk) -> list[DuePage]:
+        """As `Writer.due`."""
+        return due_pages(self._base, ask, wall())
 
     def _batch(self, pages: Sequence[Visit] = ()) -> Batch:
         now = timestamp(wall())

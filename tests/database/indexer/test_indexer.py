@@ -1,6 +1,7 @@
 """The indexer between a spool and a database that refuses, is lost, or is not there."""
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from larbinpy.database.indexer.options import ReadOptions
 from larbinpy.database.indexer.reader import read_page
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
+from larbinpy.revisit.due import DueAsk, DuePage
 from larbinpy.storage import spool
 from larbinpy.storage.spool import Position, SpoolWriter
 from larbinpy.url import Url
@@ -25,6 +27,7 @@ class Desk:
         self.spool = SpoolWriter(folder, segment_size=segment_size)
         self.database = FakeDatabase()
         self.reports: list[Report] = []
+        self.handed_over: list[Sequence[DuePage]] = []
         self.now = 100.0
         self.start()
 
@@ -34,6 +37,7 @@ class Desk:
             self.spool.base,
             self.database.open,
             self.reports.append,
+            self.handed_over.append,
             keep_bodies=False,
             clock=lambda: self.now,
         )
@@ -439,3 +443,25 @@ def test_a_foreign_file_ends_the_indexer(desk: Desk) -> None:
     desk.database.refusals = [DatabaseError("not a database")]
     with pytest.raises(DatabaseError, match="not a database"):
         desk.run()
+
+
+DUE = DuePage("http://a.test/1", 1, None, "2026-11-24T08:00:00Z", 5)
+
+
+def test_pages_that_are_due_are_handed_over_once(desk: Desk) -> None:
+    desk.database.due = [DUE]
+    desk.indexer.ask(DueAsk("2026-11-24T09:00:00Z", None, 5))
+    desk.run()
+    desk.run()
+    assert desk.handed_over == [[DUE]]
+
+
+def test_a_question_waits_for_a_database_that_is_down(desk: Desk) -> None:
+    desk.database.due = [DUE]
+    desk.run()
+    desk.database.refusals = [Unavailable("down")]
+    desk.indexer.ask(DueAsk("2026-11-24T09:00:00Z", None, 5))
+    desk.run()
+    assert desk.handed_over == []
+    desk.run(100.0)
+    assert desk.handed_over == [[DUE]]

@@ -1,0 +1,146 @@
+"""When pages are due: written with each visit, and read for those who visit."""
+
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple
+
+from larbinpy.database.prepared import Failed, Gone, Prepared, Visit, target_of
+from larbinpy.database.writing.tables import Tables
+from larbinpy.page import timestamp
+from larbinpy.revisit.conditions import DISTRUST, conditions, wants_whole, was_wrong
+from larbinpy.revisit.due import DueAsk, DuePage, host_name
+from larbinpy.revisit.rate import NEW, Evidence, updated
+from larbinpy.revisit.schedule import Schedule, seconds_between
+
+_DAY = 86_400.0
+#: Seconds after which the plan is made again, as rates have changed; and the least number of new
+#: pages with which it is made at once. That takes as many as there were: a budget is then divided
+#: by twice as many pages.
+_PLANNED, _MANY = 600.0, 5000
+
+
+class _Row(NamedTuple):
+    """The columns that tell when a page is due."""
+
+    key: int
+    fetched: str
+    changed: str
+    text_hash: int | None
+    etag: str | None
+    last_modified: str | None
+    missing: str | None
+    gone: str | None
+    observed: float
+    exposure: float
+
+
+_ROWS = f"SELECT {', '.join(_Row._fields)} FROM page WHERE key IN "
+_DUE = (
+    "SELECT page.url, coalesce(depth, 0), via, due, page.key, etag, last_modified, fetched, visits,"
+    " gone, host.wrong FROM page JOIN host ON host.id = page.host"
+    " WHERE due <= ? AND due >= ? AND (due > ? OR page.key > ?){} ORDER BY due, page.key LIMIT ?"
+)
+
+
+class Scheduling:
+    """Says when the pages of a batch are due, once they are written.
+
+    `note` comes before they are, `write` after that.
+    """
+
+    def __init__(self, base: Tables, schedule: Schedule) -> None:
+        self._base = base
+        self._schedule = schedule
+        self._planned = float("-inf")
+        # Pages that the plan is for, and pages that came after it was made.
+        self._pages = self._new = 0
+        self._before: dict[int, _Row] = {}
+
+    def plan(self, now: float) -> None:
+        """Make the plan for all pages if it is time, at the Unix time `now`."""
+        has_grown = self._new >= max(_MANY, self._pages)
+        if abs(now - self._planned) < _PLANNED and not has_grown:
+            return
+        self._planned = now
+        base = self._base
+        known = " FROM page WHERE gone IS NULL AND exposure"
+        (new,) = base.execute(f"SELECT count(*){known} <= 0").fetchone()
+        visited = [Evidence(*row) for row in base.execute(f"SELECT observed, exposure{known} > 0")]
+        self._pages, self._new = new + len(visited), 0
+        self._schedule.plan(new, visited)
+
+    def note(self, visits: Sequence[Visit]) -> None:
+        """These visits are about to be written."""
+        self._before = self._rows([target_of(visit.url) for visit in visits])
+
+    def write(self, visits: Sequence[Visit]) -> None:
+        """Say when the pages of `visits`, which were written, are due."""
+        # The latest visit counts.
+        last = {target_of(visit.url): visit for visit in visits}
+        known = self._rows(self._before)
+        new = [
+            (self._schedule.after(visit.fetched, NEW), key)
+            for key, visit in last.items()
+            if key not in known and not isinstance(visit, Failed)
+        ]
+        self._new += len(new)
+        self._base.executemany("UPDATE page SET due = ? WHERE key = ?", new)
+        updates = []
+        for key, row in known.items():
+            visit, old = last[key], self._before[key]
+            evidence, due = self._decided(visit, old, row)
+            updates.append((due, evidence.changes, evidence.exposure, key))
+            if isinstance(visit, Prepared):
+                self._judge(visit, old, row)
+        self._base.executemany(
+            "UPDATE page SET due = ?, observed = ?, exposure = ? WHERE key = ?", updates
+        )
+
+    def _decided(self, visit: Visit, old: _Row, row: _Row) -> tuple[Evidence, str]:
+        """What is known of a page after a visit, and when it is due."""
+        schedule = self._schedule
+        evidence = Evidence(old.observed, old.exposure)
+        if isinstance(visit, Failed):
+            return evidence, schedule.after_failure(visit.fetched, old.fetched)
+        if row.gone is not None:
+            return evidence, schedule.at_last(visit.fetched)
+        if isinstance(visit, Gone):
+            if row.missing is None:
+                return evidence, schedule.after(visit.fetched, evidence)
+            return evidence, schedule.to_confirm(visit.fetched, row.missing)
+        changed = row.changed != old.changed
+        passed = seconds_between(old.fetched, row.fetched)
+        evidence = updated(evidence, passed, changed)
+        return evidence, schedule.after(row.fetched, evidence)
+
+    def _judge(self, visit: Prepared, old: _Row, row: _Row) -> None:
+        """Note that the server of a page is wrong about changes, if it is."""
+        sent = (old.etag, old.last_modified), (row.etag, row.last_modified)
+        if was_wrong(*sent, changed=old.text_hash != row.text_hash):
+            self._base.execute(
+                "UPDATE host SET wrong = ? WHERE name = ?", (visit.fetched, host_name(visit.url))
+            )
+
+    def _rows(self, keys: Collection[int]) -> dict[int, _Row]:
+        if not keys:
+            return {}
+        rows = self._base.execute(f"{_ROWS} ({', '.join('?' * len(keys))})", list(keys))
+        return {row[0]: _Row._make(row) for row in rows}
+
+
+def due_pages(base: Tables, ask: DueAsk, now: float) -> list[DuePage]:
+    """The pages that are due, those that have been so for longest first; `now` is Unix time."""
+    due, key = ask.after or ("", 0)
+    hosts = ask.without
+    without = f" AND host.name NOT IN ({', '.join('?' * len(hosts))})" if hosts else ""
+    rows = base.execute(_DUE.format(without), (ask.until, due, due, key, *hosts, ask.most))
+    distrusted = timestamp(now - DISTRUST * _DAY)
+    return [_due_page(distrusted, *row) for row in rows]
+
+
+def _due_page(distrusted: str, *row: Any) -> DuePage:
+    """The page of a row of `_DUE`; a site that was wrong later than `distrusted` is not trusted."""
+    url, depth, via, due, key, etag, last_modified, fetched, visits, gone, wrong = row
+    is_whole = gone is not None or (wrong is not None and wrong > distrusted)
+    if is_whole or wants_whole(key, visits):
+        return DuePage(url, depth, via, due, key)
+    return DuePage(url, depth, via, due, key, conditions(etag, last_modified, fetched))
