@@ -57,8 +57,8 @@ class Page:
     status: int = 0
     #: In the order received; names in lower case, values stripped, decoded as Latin-1.
     headers: list[tuple[str, str]] = field(default_factory=list)
-    #: Decoded (gzip, br). Empty for a large file without links that has not changed since an
-    #: earlier crawl put it into the mirror (`not_modified`).
+    #: Decoded (gzip, br). Empty for one that is `not_modified` since a visit that put it into the
+    #: database, or, if it is a large file without links, into the mirror.
     body: bytes = b""
     #: The body ended early: "length" (cut at maxPageSize) or "disconnect"; else None.
     truncated: str | None = None

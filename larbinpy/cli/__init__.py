@@ -11,6 +11,7 @@ from larbinpy.console.stream import open_all
 _COMMANDS = (
     "crawl",
     "mirror",
+    "revisit",
     "demo",
     "search",
     "show",

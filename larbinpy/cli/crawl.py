@@ -180,6 +180,8 @@ def crawl(
             from larbinpy.database.opening import require
 
             require(config.content_database)
+        if nodes and config.revisit != "off":
+            raise ConfigError("revisit and --nodes cannot be used together; see docs/revisits.md")
         if nodes:
             options = [("-c", config_file), ("-o", output_dir)]
             options += [("--depth", depth), ("--wait", wait), ("--rate", rate)]

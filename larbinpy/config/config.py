@@ -16,6 +16,7 @@ from typing import Any
 
 from larbinpy._version import __version__
 from larbinpy.config.checking import checked, unknown_attribute
+from larbinpy.config.dropped import DROPPED
 from larbinpy.config.fleet_kinds import FLEET, NODE
 from larbinpy.config.host_pattern import HostPattern
 from larbinpy.config.hours import ALWAYS
@@ -109,6 +110,15 @@ class Config:
         1 << 30,
         "most bytes that wait in stateDir for the database; then no page is requested",
     )
+    revisit: str = setting(
+        "revisit",
+        choice("off", "on", "round"),
+        "off",
+        "fetch pages of the database again when they are due: on, until stopped; round, once",
+    )
+    revisit_min: float = setting("revisitMin", duration(0.001), 3600.0, "least time between visits")
+    revisit_max: float = setting("revisitMax", duration(0.001), 7776e3, "most time between visits")
+    revisit_budget: int = setting("revisitBudget", count(), 0, "most visits a day; 0 is no limit")
     rewrite_links: bool = setting(
         "rewriteLinks", SWITCH, False, "rewrite links so that a mirror browses offline"
     )

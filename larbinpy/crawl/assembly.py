@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from secrets import token_hex
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from larbinpy.config import Config
 from larbinpy.console.terminal.fetch_info import FetchInfo
@@ -49,6 +49,9 @@ from larbinpy.stats.counters import Stats
 from larbinpy.storage.files import Reserve
 from larbinpy.storage.state import Start, State, StateError
 from larbinpy.url import Url
+
+if TYPE_CHECKING:
+    from larbinpy.crawl.revisiting import Revisiting
 
 
 class Assembly:
@@ -166,6 +169,7 @@ class Assembly:
         self._put_back = PutBack(
             self._config, folder, self.frontier, self.totals, self._around.wall
         )
+        self._revisiting = self._make_revisiting()
         self._settings = LiveSettings(
             self._config,
             fixed,
@@ -175,6 +179,14 @@ class Assembly:
             network.fetcher,
             clock=clock,
         )
+
+    def _make_revisiting(self) -> "Revisiting | None":
+        if self._config.revisit == "off":
+            return None
+        # Here, since only such crawls need these modules.
+        from larbinpy.crawl.revisiting import make_revisiting
+
+        return make_revisiting(self._config, self.frontier, self.mode, self._around.wall)
 
     def _check_pause(self) -> None:
         """Raise StateError if the crawl is paused, and nothing could end that."""
@@ -190,7 +202,7 @@ class Assembly:
         if self.mode.paused:
             notes.append("still paused; the command resume of larbinpy console continues")
         notes += self._settings.notes
-        if self._part.is_finished(self.frontier):
+        if self._part.is_finished(self.frontier) and not self._revisiting:
             notes.append(f"{folder}: this crawl is finished; --scratch starts anew")
         return notes
 
@@ -206,6 +218,7 @@ class Assembly:
                 "put_back": self._put_back,
                 "totals": self.totals,
                 "settings": self._settings,
+                **({"revisit": self._revisiting} if self._revisiting else {}),
                 **self._part.values(self.mode, self.frontier),
             },
             own_output,
@@ -218,6 +231,7 @@ class Assembly:
             closing=around.closing,
             journal=self._part.journal,
             sessions=self.sessions,
+            revisiting=self._revisiting,
         )
         self._output = self._on_disk.output
         self._member = self._part.member(self.frontier, self.mode, self._output.feeder)
@@ -293,7 +307,7 @@ class Assembly:
             network.names,
             types,
             self._output,
-            _make_sinks(config, self.log, self.control, around.stdout),
+            _make_sinks(config, self.log, self.control, around.stdout, self._revisiting),
             self.stats,
             refresher,
             self._on_disk.link_notes,
@@ -311,6 +325,11 @@ class Assembly:
         refresher, tuning = self._output.refresher, around.tuning
         listeners = [*self._ports.listeners, *self._member.listeners]
         around.poller.woken = self._member.woken
+        has_others = self._member.has_others
+        if self._revisiting is not None:
+            # It is never a node.
+            listeners.append(self._revisiting)
+            has_others = self._revisiting.may_go_on
         if self._site_settings.has_hours:
             listeners.append(HoursListener(self._site_settings, around.wall))
         requests, intake = self._make_page_stages()
@@ -341,7 +360,7 @@ class Assembly:
             limit_at=self._part.limit_at(self.stats.started),
             had_work=self._start is Start.RESUME or self.frontier.owed > 0,
             grace=tuning.grace,
-            has_others=self._member.has_others,
+            has_others=has_others,
         )
         self.housekeeping = Housekeeping(
             self.stats,
@@ -384,6 +403,13 @@ def _impossible_name() -> str:
     return f"larbinpy-{token_hex(8)}"
 
 
-def _make_sinks(config: Config, log: CrawlLog, control: Control, stdout: TextIO) -> list[FateSink]:
+def _make_sinks(
+    config: Config,
+    log: CrawlLog,
+    control: Control,
+    stdout: TextIO,
+    revisiting: "Revisiting | None",
+) -> list[FateSink]:
     printed: list[FateSink] = [FetchInfo(stdout)] if config.fetch_info else []
-    return [log, control.watchers, *printed]
+    visits: list[FateSink] = [revisiting] if revisiting else []
+    return [*visits, log, control.watchers, *printed]

@@ -56,8 +56,8 @@ class Stopping:
 
     `outlives`: the status page stays up after the crawl (highLevelWebServer). `limit_at` is the
     time at which limitTime ends the crawl; infinite for none. `had_work`: there were URLs to
-    fetch at the start. `grace`: seconds for transfers in flight. `has_others`: whether other
-    nodes may still send URLs.
+    fetch at the start. `grace`: seconds for transfers in flight. `has_others`: whether URLs
+    may still come: from other nodes, or pages that become due.
     """
 
     def __init__(

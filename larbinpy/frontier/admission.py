@@ -67,6 +67,10 @@ class Admission:
         """Whether the canonical URL `href` was taken before."""
         return fingerprint(href) in self._seen
 
+    def remember(self, href: str) -> None:
+        """Count the canonical URL `href` as taken."""
+        self._seen.add([fingerprint(href)])
+
     def asks(self, href: str) -> bool:
         """Whether the operator's plug wants a link to `href`; True if no plug decides."""
         return self._wants is None or self._wants(Url(href, self._scope.full_depth(href)))

@@ -132,6 +132,12 @@ class Frontier:
         self._queue_again(url)
         self._store.spill()
 
+    def revisit(self, url: Url) -> None:
+        """Queue a page that was fetched before, unless a rule rejects it now."""
+        self._join = self._join_unless_rejected
+        self._admission.remember(url.href)
+        self._queue_again(url)
+
     def _queue_again(self, url: Url) -> None:
         self._admission.has_repeats = True
         self._sequencer.put(url)

@@ -49,7 +49,8 @@ class Output(Protocol):
     def loaded(self, page: Page) -> None:
         """Take a page: complete, decoded and parsed. You may keep the object; it does not change.
 
-        When a mirror is refreshed, a large unchanged file may have no body: see `Page.body`.
+        When pages are visited again, or a mirror is refreshed, an unchanged one may have no body:
+        see `Page.body`.
         """
 
     def failed(self, url: Url, outcome: Outcome) -> None:
@@ -125,6 +126,15 @@ class Refresher(Protocol):
         `complete`: the crawl came to its end, without a limit or a stop. The steps may be stopped
         after any of them, or by an `OSError`; the work then begins anew.
         """
+
+
+@runtime_checkable
+class HasRefresher(Protocol):
+    """An output with a refresher beside it."""
+
+    @property
+    def refresher(self) -> Refresher | None:
+        """None if pages are fetched whole."""
 
 
 class NoRefresh:
@@ -271,6 +281,13 @@ class _Delivery:
             self._subject, self._left = (subject, left) if left else (None, [])
 
 
+def _refresher_of(output: Output) -> Refresher | None:
+    """The output itself, or the one that it has beside itself."""
+    if isinstance(output, HasRefresher):
+        return output.refresher
+    return output if isinstance(output, Refresher) else None
+
+
 def _failure_call(output: Output) -> Callable[[Url, Page], None]:
     if isinstance(output, FailureListener):
         return lambda _, page: output.missed(page)
@@ -294,8 +311,8 @@ class SeveralOutputs(SavedPart):
             output for output in outputs.values() if isinstance(output, ReplyListener)
         ]
         self._failure_calls = [_failure_call(output) for output in outputs.values()]
-        #: The output that has pages of an earlier crawl; at most one is used.
-        self.refresher = next((p for p in outputs.values() if isinstance(p, Refresher)), NO_REFRESH)
+        #: That of the output that has pages of an earlier crawl; at most one is used.
+        self.refresher = next(filter(None, map(_refresher_of, outputs.values())), NO_REFRESH)
         #: The output that passes pages on to another process; at most one is used.
         self.feeder = next((p for p in outputs.values() if isinstance(p, Feeder)), NO_FEEDER)
         self._pages = _Delivery()

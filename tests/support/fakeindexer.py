@@ -6,7 +6,8 @@ import signal
 import sys
 from pathlib import Path
 
-from larbinpy.database.indexer.messages import Report, encoded
+from larbinpy.database.indexer.messages import Report, due_line, encoded
+from larbinpy.revisit.due import DuePage
 
 
 def say(line: bytes) -> None:
@@ -49,6 +50,9 @@ def main() -> int:
         if kind == "lame":
             return 1
         message = json.loads(line)
+        if "ask" in message:
+            say(due_line([DuePage("http://a.test/", 1, None, message["ask"][0], 5, ["X: y"])]))
+            continue
         if "finish" in message:
             say(Report(taken=taken, pages=taken, done=True).line())
             return 0

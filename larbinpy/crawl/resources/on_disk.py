@@ -43,6 +43,7 @@ from larbinpy.storage.store import owed_urls
 from larbinpy.storage.syncing import Syncing
 
 if TYPE_CHECKING:
+    from larbinpy.crawl.revisiting import Revisiting
     from larbinpy.output.database.database import DatabaseOutput
     from larbinpy.output.mirror.browsable import MirrorSettings
 
@@ -76,8 +77,12 @@ class OnDisk:
         closing: ExitStack,
         journal: SavedPart | None = None,
         sessions: Values | None = None,
+        revisiting: "Revisiting | None" = None,
     ) -> None:
-        """`journal` is that of a node of a fleet; `sessions` are those of loginFile."""
+        """`journal` is that of a node of a fleet; `sessions` are those of loginFile.
+
+        `revisiting` gets the output through which it asks the database.
+        """
         self._state = state
         self._start = start
         self._frontier = frontier
@@ -88,7 +93,7 @@ class OnDisk:
             wall,
             tuning.warc_file_size,
             partial(_fold, frontier.view),
-            partial(_open_database, config, poller, clock, wall),
+            partial(_open_database, config, poller, clock, wall, revisiting),
         )
         closing.callback(self.output.close)
         folder = Path(config.state_dir)
@@ -286,22 +291,42 @@ def _folders_to_flush(config: Config) -> list[str]:
     return folders
 
 
-def _open_database(config: Config, poller: Poller, clock: Clock, wall: Clock) -> "DatabaseOutput":
+def _open_database(
+    config: Config, poller: Poller, clock: Clock, wall: Clock, revisiting: "Revisiting | None"
+) -> "DatabaseOutput":
     # Here, since only crawls with a database need these modules.
+    from larbinpy.database.indexer.options import ReadOptions
     from larbinpy.output.database.child import Child, indexer_command
     from larbinpy.output.database.database import DatabaseOutput
+    from larbinpy.output.database.visiting import VisitingOutput
+    from larbinpy.revisit.schedule import ScheduleSettings
 
     database, folder = config.content_database, Path(config.state_dir, FOLDER)
     if "://" not in database:
         make_folder(os.path.dirname(os.path.abspath(database)))
+    schedule = ScheduleSettings(
+        config.revisit_min, max(config.revisit_min, config.revisit_max), config.revisit_budget
+    )
     command = indexer_command(
         database,
         folder,
-        keep_bodies=config.keep_bodies,
-        near_duplicates=config.near_duplicates,
+        ReadOptions(config.keep_bodies, near_duplicates=config.near_duplicates),
+        schedule,
     )
     child = partial(Child, command, poller, clock)
-    return DatabaseOutput(folder, child, wall, spool_max=config.spool_max)
+    if revisiting is None:
+        return DatabaseOutput(folder, child, wall, spool_max=config.spool_max)
+    # Other outputs want whole pages.
+    conditional = not {"save", "mirror", "warc"}.intersection(config.output_mode)
+    output = revisiting.output = VisitingOutput(
+        folder,
+        child,
+        wall,
+        revisiting.visits,
+        spool_max=config.spool_max,
+        conditional=conditional,
+    )
+    return output
 
 
 def _browsable(config: Config, fold: Callable[[str], str]) -> "MirrorSettings":

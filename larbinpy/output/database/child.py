@@ -6,13 +6,22 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from larbinpy.database.indexer.messages import Covered, Lines, Report, encoded
+from larbinpy.database.indexer.messages import (
+    Covered,
+    Lines,
+    Report,
+    ask_line,
+    due_of,
+    encoded,
+)
 from larbinpy.database.indexer.options import ReadOptions
 from larbinpy.errors import UserError
 from larbinpy.loop.backoff import Backoff
 from larbinpy.loop.child import collect, command, environment
 from larbinpy.loop.clock import Clock
 from larbinpy.loop.poller import READ, Poller
+from larbinpy.revisit.due import DueAsk, DuePage
+from larbinpy.revisit.schedule import ScheduleSettings
 
 #: Seconds for its first message, which says whether the database can be used. It comes in half a
 #: second; a crawl begins without it.
@@ -51,6 +60,9 @@ class Child:
         self._backoff = Backoff()
         self._error = ""
         self._covered: Covered | None = None
+        # A question for pages that are due, until it is answered, and who takes the answer.
+        self._asked: DueAsk | None = None
+        self._take_due: Callable[[list[DuePage]], None] | None = None
         self._finishing = False
         # Whether the last process was ended by a signal.
         self._killed = False
@@ -118,6 +130,11 @@ class Child:
         self._covered = covered
         self._send(covered.line())
 
+    def ask(self, ask: DueAsk, take: Callable[[list[DuePage]], None]) -> None:
+        """Ask for pages that are due; `take` is called once, with the answer."""
+        self._asked, self._take_due = ask, take
+        self._send(ask_line(ask))
+
     def finish(self) -> None:
         """Nothing more comes."""
         if not self._finishing:
@@ -132,6 +149,8 @@ class Child:
             self._start()
             if self._covered is not None:
                 self.cover(self._covered)
+            if self._asked is not None:
+                self._send(ask_line(self._asked))
             if self._finishing:
                 self._send(encoded({"finish": True}))
 
@@ -179,11 +198,19 @@ class Child:
             if "error" in message:
                 self._error = message["error"]
                 continue
+            if (due := due_of(message)) is not None:
+                self._answered(due)
+                continue
             self.report = Report(**message)
             if self.report.pages:
                 self._failures = 0
                 self._backoff.succeeded()
             self._changed(self.report)
+
+    def _answered(self, due: list[DuePage]) -> None:
+        take, self._asked, self._take_due = self._take_due, None, None
+        if take is not None:
+            take(due)
 
     def _collect(self) -> None:
         """Collect the process, whose output has ended."""
@@ -218,8 +245,9 @@ class Child:
 
 
 def indexer_command(
-    database: str, folder: Path, *, keep_bodies: bool, near_duplicates: str = "off"
+    database: str, folder: Path, options: ReadOptions, schedule: ScheduleSettings | None = None
 ) -> list[str]:
     """The command of the indexer of `database`, whose spool is in `folder`."""
-    options = ReadOptions(keep_bodies, near_duplicates=near_duplicates)
-    return command("larbinpy.database.indexer", database, str(folder), *options.arguments())
+    schedule = schedule or ScheduleSettings()
+    arguments = [*options.arguments(), *schedule.arguments()]
+    return command("larbinpy.database.indexer", database, str(folder), *arguments)

@@ -71,10 +71,13 @@ class DatabaseOutput(SavedPart):
     def withheld(self, page: Page) -> None:
         self._add(Page(page.url, Outcome.FORBIDDEN_ROBOTS, page.status))
 
-    def _add(self, page: Page) -> None:
+    def _add(self, page: Page) -> int:
+        """Spool a page; returns the number of its record."""
         at = self._wall()
         self._spool.append(page, at)
-        self._ages.added(self._spool.records - 1, at)
+        number = self._spool.records - 1
+        self._ages.added(number, at)
+        return number
 
     # The indexer.
 
@@ -92,7 +95,9 @@ class DatabaseOutput(SavedPart):
             return ""
         return f"{self._waiting} pages wait for the database (spoolMax)"
 
-    idle = SEEDS
+    @property
+    def idle(self) -> str:
+        return SEEDS
 
     @property
     def awaits(self) -> str:

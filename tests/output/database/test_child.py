@@ -14,6 +14,7 @@ from larbinpy.errors import UserError
 from larbinpy.loop.clock import clock
 from larbinpy.loop.poller import Poller
 from larbinpy.output.database.child import Child
+from larbinpy.revisit.due import DueAsk, DuePage
 from larbinpy.storage.spool import Position
 
 PATIENCE = 30.0
@@ -172,3 +173,28 @@ def test_waits_grow_and_at_last_there_is_no_hope(nursery: Nursery) -> None:
         nursery.now += wait
         child.second(nursery.now)
     assert child.hopeless
+
+
+ASK = DueAsk("2026-11-24T08:00:00Z", ("2026-11-23T08:00:00Z", -3), 10, ["b.test"])
+
+
+def test_pages_that_are_due(nursery: Nursery) -> None:
+    child, answers = nursery.child(), list[list[DuePage]]()
+    child.open()
+    child.ask(ASK, answers.append)
+    nursery.until(lambda: answers)
+    assert answers == [[DuePage("http://a.test/", 1, None, ASK.until, 5, ["X: y"])]]
+    child.ask(ASK, answers.append)
+    nursery.until(lambda: len(answers) == 2)
+
+
+def test_a_question_that_was_lost_with_a_process_is_asked_again(nursery: Nursery) -> None:
+    child, answers = nursery.child(), list[list[DuePage]]()
+    child.open()
+    killed(child)
+    nursery.until(lambda: child.down)
+    child.ask(ASK, answers.append)
+    nursery.now += 100
+    child.second(nursery.now)
+    nursery.until(lambda: answers)
+    assert len(answers) == 1

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from larbinpy.database.indexer.messages import Covered, Report
+from larbinpy.database.indexer.messages import Report
 from larbinpy.outcome import Outcome
 from larbinpy.output.database.child import Child
 from larbinpy.output.database.database import DatabaseOutput
@@ -15,42 +15,7 @@ from larbinpy.page import Page
 from larbinpy.storage import spool
 from larbinpy.storage.spool import SpoolWriter, walk
 from larbinpy.url import Url
-
-
-class FakeChild:
-    """Records what it is told; `take` reports progress."""
-
-    def __init__(self, changed: Callable[[Report], None]) -> None:
-        self._changed = changed
-        self.report = Report()
-        self.down = ""
-        self.hopeless = False
-        self.covered: list[Covered] = []
-        self.finishing = False
-        self.pages = self.gone = 0
-
-    @property
-    def trouble(self) -> str:
-        return self.down or self.report.trouble
-
-    def open(self) -> None:
-        pass
-
-    def cover(self, covered: Covered) -> None:
-        self.covered.append(covered)
-
-    def finish(self) -> None:
-        self.finishing = True
-
-    def second(self, now: float) -> None:
-        pass
-
-    def take(self, **values: Any) -> None:
-        self.report = Report(**values)
-        self._changed(self.report)
-
-    def close(self) -> None:
-        pass
+from tests.support.fakechild import FakeChild
 
 
 class Desk:

@@ -1,0 +1,109 @@
+"""``larbinpy revisit``."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from larbinpy.cli.common import (
+    Given,
+    check_writable,
+    collect_rarely,
+    complain,
+    config_options,
+    files,
+    plain_errors,
+    progress_option,
+)
+from larbinpy.config import Config, ConfigError
+from larbinpy.console.text import counted, grouped
+from larbinpy.crawl.crawl import Crawl
+from larbinpy.crawl.revisiting import check
+from larbinpy.exit_status import Ending
+from larbinpy.output.report import write_report
+from larbinpy.storage.state import Start, State
+
+_REPORTED = (Ending.NOTHING.code, Ending.DISK.code)
+
+
+@click.command()
+@config_options
+@click.option(
+    "--budget",
+    metavar="NUMBER",
+    help="Most pages to visit in this round, or a day with --follow [revisitBudget].",
+)
+@click.option(
+    "--follow",
+    is_flag=True,
+    help="Go on with what becomes due, until the command is stopped.",
+)
+@click.option(
+    "--report", metavar="FILE", help="Write a JSON report to FILE at the end.", shell_complete=files
+)
+@progress_option
+def revisit(
+    config_file: str | None,
+    settings: tuple[str, ...],
+    allow_private: bool,
+    budget: str | None,
+    follow: bool,
+    report: str | None,
+    progress: str,
+) -> None:
+    """Visit the pages of a crawl again that are due, and fetch the new ones that they link to.
+
+    The crawl is the one in stateDir, with outputMode database. Its database says when each page is
+    due, by how often it has changed so far. A page that has not changed is not sent again where
+    the server can tell that (ETag, Last-Modified); one that fails keeps its old copy, and is tried
+    again later.
+
+    Without --follow this is one round: it ends when the pages that were due at its beginning have
+    been visited, and the new ones that they link to. A round that was stopped goes on with the
+    next call. larbinpy changes then says what is new, changed and gone.
+    """
+    with plain_errors():
+        more = [("revisit", "on" if follow else "round")]
+        more += [("revisitBudget", budget)] if budget is not None else []
+        given = Given.by(config_file, settings, allow_private, more)
+        config = given.config()
+        _check(config)
+        if report is not None:
+            check_writable(report)
+        crawl = Crawl(
+            config,
+            start=Start.RESUME,
+            fixed=given.keywords,
+            written=given.written(),
+            progress=progress,
+        )
+        collect_rarely()
+        code = crawl.run()
+        if report is not None:
+            write_report(report, crawl.report)
+        if progress != "none" and code not in _REPORTED:
+            complain(_summary(crawl))
+        sys.exit(code)
+
+
+def _check(config: Config) -> None:
+    """Raise ConfigError if there is no crawl whose pages could be visited again."""
+    check(config)
+    if not State(Path(config.state_dir)).exists:
+        raise ConfigError(
+            f"{config.state_dir}: no saved crawl here; larbinpy crawl with outputMode database"
+            " makes one"
+        )
+
+
+def _summary(crawl: Crawl) -> str:
+    """One line about the visits of this run."""
+    output = crawl.snapshot()["output"]
+    assert isinstance(output, dict)
+    visits = output["database"]
+    if not visits["visited"]:
+        return f"{crawl.report['stop_reason']}: no page was due"
+    return (
+        f"{crawl.report['stop_reason']}: {counted(visits['visited'], 'page')} visited;"
+        f" {grouped(visits['unchanged'])} unchanged, {grouped(visits['visits_failed'])} failed"
+    )

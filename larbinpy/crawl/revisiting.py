@@ -1,0 +1,116 @@
+"""Takes pages that are due from the database to the frontier."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from larbinpy.config import Config, ConfigError
+from larbinpy.crawl.control.mode import Mode
+from larbinpy.frontier.frontier import Frontier
+from larbinpy.loop.clock import Clock
+from larbinpy.page import Fate
+from larbinpy.revisit.due import DueAsk, DuePage
+from larbinpy.revisit.round import Allowance, Endless, OneRound, Round
+from larbinpy.revisit.visits import Visits
+from larbinpy.storage.state import SavedValue
+from larbinpy.url import Url, canonical
+
+
+class Database(Protocol):
+    """The output through which the database is asked, and gets visits."""
+
+    @property
+    def works(self) -> bool:
+        """Whether it may still answer."""
+
+    def ask(self, ask: DueAsk, take: Callable[[list[DuePage]], None]) -> None:
+        """Ask for pages that are due; `take` is called once, with the answer."""
+
+    def ended(self, href: str) -> None:
+        """Take note that the outcome of a URL is known."""
+
+
+class Revisiting(SavedValue):
+    """Visits of pages that are due, in one round or without end.
+
+    It is stepped in each turn, before the stages that fetch, and gets each URL whose outcome is
+    known. It is a part of the saved state.
+    """
+
+    #: It waits for nothing but the answers, which come from the poller.
+    deadline = None
+
+    def __init__(self, allowance: Allowance, frontier: Frontier, mode: Mode, wall: Clock) -> None:
+        self.visits = Visits()
+        self._round = Round(allowance, self.visits)
+        self._frontier = frontier
+        self._mode = mode
+        self._wall = wall
+        #: Set before the first step.
+        self.output: Database
+
+    def __repr__(self) -> str:
+        return f"<Revisiting {self._round!r}>"
+
+    def step(self, now: float) -> None:
+        """Ask the database for pages that are due, if there is room for them."""
+        ask = None if self._mode.draining else self._round.ask(self._wall())
+        if ask is not None:
+            self.output.ask(ask, self._take)
+
+    def _take(self, pages: list[DuePage]) -> None:
+        """Queue pages at once.
+
+        The next message may be that the database has other visits, which were due when it answered;
+        and a checkpoint must not have an open visit that is in no queue.
+        """
+        for page in self._round.answer(pages, self._wall()):
+            self._queue(page)
+
+    def _queue(self, page: DuePage) -> None:
+        # A file of somebody else may have any text there.
+        if canonical(page.url) != page.url:
+            self.output.ended(page.url)
+            return
+        via = page.via if page.via and canonical(page.via) == page.via else None
+        self._frontier.revisit(Url(page.url, page.depth, via))
+
+    def write(self, fate: Fate) -> None:
+        """Take a URL whose outcome is known: no visit may remain open."""
+        self.output.ended(fate.url)
+
+    def may_go_on(self) -> bool:
+        """Whether pages may still become due in this run."""
+        return self.output.works and not self._round.over
+
+    # As a part of the state:
+
+    def cut(self, now: float, *, ended: bool) -> dict[str, Any]:
+        return self._round.cut()
+
+    def load(self, value: Mapping[str, Any], now: float) -> None:
+        self._round.load(value)
+
+
+def make_revisiting(config: Config, frontier: Frontier, mode: Mode, wall: Clock) -> Revisiting:
+    """The visits of a crawl with the keyword `revisit`. Raises ConfigError if it cannot be."""
+    check(config)
+    budget = config.revisit_budget
+    allowance = OneRound(budget) if config.revisit == "round" else Endless(budget)
+    return Revisiting(allowance, frontier, mode, wall)
+
+
+def check(config: Config) -> None:
+    """Raise ConfigError if a crawl with these settings cannot visit pages again."""
+    if "database" not in config.output_mode:
+        raise ConfigError(
+            "revisit: needs outputMode database, which says when each page is due; set that, too"
+        )
+    for keyword, is_set, why in (
+        ("join", config.join, "the hosts of a fleet move from node to node, and their rows do not"),
+        ("pageNoDuplicate", config.page_no_duplicate, "a page that is as it was is no duplicate"),
+        ("checkLinks", config.check_links, "a link check keeps no page"),
+    ):
+        if is_set:
+            raise ConfigError(f"revisit and {keyword} cannot be used together: {why}")
+    if config.revisit_min > config.revisit_max:
+        raise ConfigError("revisitMin is longer than revisitMax")
