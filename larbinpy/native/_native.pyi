@@ -5,13 +5,14 @@ from typing import Any
 from typing_extensions import Buffer
 
 def scan(
-    body: bytes, agent: str, declared: bool, known: list[tuple[str, int]], reader: Any
+    body: bytes, agent: str, host: str, declared: bool, known: list[tuple[str, int]], reader: Any
 ) -> tuple[bytes, bytes, bytes] | None:
     """Return the links of an HTML page as the buffers of a `PackedLinks`.
 
-    `body` has no zero bytes. `agent` is the crawler's name in directives, in lower case; `declared`
-    is whether the encoding is known, `known` the URLs and flags of links found before. `reader` is
-    asked about what is rare (`parse.scan._Answers`). None if the page is left to the tree.
+    `body` has no zero bytes. `agent` is the crawler's name in directives, in lower case, `host`
+    that of the page (`Collector.host`); `declared` is whether the encoding is known, `known` the
+    URLs and flags of links found before. `reader` is asked about what is rare
+    (`parse.scan._Answers`). None if the page is left to the tree.
     """
 
 def absent(slots: Buffer, bases: Buffer, widths: Buffer, batch: list[int]) -> list[bool]:

@@ -16,14 +16,18 @@
 ** Within SVG other rules hold. The elements of drawings, well nested, are read; all else is LEFT, as
 ** is MathML.
 **
-** All that is rare but local is read by the tree as well: a tag with srcset, a style with url(), a
-** reference such as "&eacute;" or a letter outside of ASCII is passed to the reader as it stands.
+** All that is rare but local is read by the tree as well: a style with url(), a srcset with more than
+** one descriptor a candidate, an <iframe> with a document, a <noframes>, JSON-LD, a reference such as
+** "&eacute;" or a letter outside of ASCII is passed to the reader as it stands. A document with a base
+** of its own is LEFT. So is a page with forms of two methods and a button with a target of its own,
+** which depends on the form of the button.
 */
 
 #include "links.h"
 
 #include <string.h>
 
+#include "elements.h"
 #include "memo.h"
 
 /* Pages with more references are LEFT; the tree's reader has the bounds. */
@@ -38,89 +42,6 @@
 
 /* The longest `rel` that is looked at here; the reader cuts longer ones. */
 #define LONGEST_RELATION 256
-
-typedef enum {
-    PLAIN_ELEMENT,            /* no links but those that any element may have */
-    ANCHOR, LINK, IMG, SCRIPT, IFRAME, FORM, META, BASE,
-    RARE,                     /* has links that the reader knows */
-    RAW,                      /* raw text without links of its own */
-    STYLES,
-    DROPPED,                  /* dropped or merged in some places */
-    FRAME,                    /* dropped where there is no frameset */
-    TEMPLATE, SVG,
-    ODD,                      /* other rules hold for its content */
-} Role;
-
-/* SHAPE: within SVG the element needs no other rule than good nesting. VOID: it has no content. */
-enum { SHAPE = 1, VOID = 2 };
-
-typedef struct {
-    const char *name;
-    size_t size;
-    Role role;
-    int traits;
-} Element;
-
-#define NAMED(name, role, traits) {name, sizeof name - 1, role, traits}
-
-/* By the first letter; an empty entry ends each row. */
-static const Element ELEMENTS[26][16] = {
-    ['a' - 'a'] = {NAMED("a", ANCHOR, SHAPE), NAMED("area", ANCHOR, VOID), NAMED("audio", RARE, 0),
-                   NAMED("animate", PLAIN_ELEMENT, SHAPE),
-                   NAMED("animatemotion", PLAIN_ELEMENT, SHAPE),
-                   NAMED("animatetransform", PLAIN_ELEMENT, SHAPE)},
-    ['b' - 'a'] = {NAMED("br", PLAIN_ELEMENT, VOID), NAMED("base", BASE, VOID),
-                   NAMED("body", DROPPED, 0)},
-    ['c' - 'a'] = {NAMED("col", DROPPED, VOID), NAMED("colgroup", DROPPED, 0),
-                   NAMED("caption", DROPPED, 0), NAMED("circle", PLAIN_ELEMENT, SHAPE),
-                   NAMED("clippath", PLAIN_ELEMENT, SHAPE)},
-    ['d' - 'a'] = {NAMED("defs", PLAIN_ELEMENT, SHAPE), NAMED("desc", PLAIN_ELEMENT, SHAPE)},
-    ['e' - 'a'] = {NAMED("embed", RARE, VOID), NAMED("ellipse", PLAIN_ELEMENT, SHAPE)},
-    ['f' - 'a'] = {NAMED("form", FORM, 0), NAMED("frame", FRAME, VOID), NAMED("frameset", ODD, 0),
-                   NAMED("filter", RARE, SHAPE)},
-    ['g' - 'a'] = {NAMED("g", PLAIN_ELEMENT, SHAPE)},
-    ['h' - 'a'] = {NAMED("hr", PLAIN_ELEMENT, VOID), NAMED("html", DROPPED, 0),
-                   NAMED("head", DROPPED, 0)},
-    ['i' - 'a'] = {NAMED("img", IMG, VOID), NAMED("input", RARE, VOID), NAMED("iframe", IFRAME, 0),
-                   NAMED("image", RARE, SHAPE)},
-    ['l' - 'a'] = {NAMED("link", LINK, VOID), NAMED("line", PLAIN_ELEMENT, SHAPE),
-                   NAMED("lineargradient", PLAIN_ELEMENT, SHAPE)},
-    ['m' - 'a'] = {NAMED("meta", META, VOID), NAMED("math", ODD, 0), NAMED("mpath", RARE, SHAPE),
-                   NAMED("mask", PLAIN_ELEMENT, SHAPE), NAMED("marker", PLAIN_ELEMENT, SHAPE),
-                   NAMED("metadata", PLAIN_ELEMENT, SHAPE)},
-    ['n' - 'a'] = {NAMED("noscript", DROPPED, 0), NAMED("noembed", RAW, 0),
-                   NAMED("noframes", RAW, 0)},
-    ['o' - 'a'] = {NAMED("object", RARE, 0)},
-    ['p' - 'a'] = {NAMED("path", PLAIN_ELEMENT, SHAPE), NAMED("polygon", PLAIN_ELEMENT, SHAPE),
-                   NAMED("polyline", PLAIN_ELEMENT, SHAPE), NAMED("pattern", RARE, SHAPE),
-                   NAMED("plaintext", ODD, 0)},
-    ['r' - 'a'] = {NAMED("rect", PLAIN_ELEMENT, SHAPE),
-                   NAMED("radialgradient", PLAIN_ELEMENT, SHAPE)},
-    ['s' - 'a'] = {NAMED("script", SCRIPT, 0), NAMED("select", DROPPED, 0),
-                   NAMED("source", RARE, VOID), NAMED("svg", SVG, SHAPE),
-                   NAMED("style", STYLES, SHAPE), NAMED("set", PLAIN_ELEMENT, SHAPE),
-                   NAMED("stop", PLAIN_ELEMENT, SHAPE), NAMED("symbol", PLAIN_ELEMENT, SHAPE),
-                   NAMED("selectedcontent", ODD, 0)},
-    ['t' - 'a'] = {NAMED("td", DROPPED, 0), NAMED("tr", DROPPED, 0), NAMED("th", DROPPED, 0),
-                   NAMED("tbody", DROPPED, 0), NAMED("thead", DROPPED, 0),
-                   NAMED("tfoot", DROPPED, 0), NAMED("title", RAW, SHAPE),
-                   NAMED("textarea", RAW, 0), NAMED("template", TEMPLATE, 0),
-                   NAMED("track", RARE, VOID), NAMED("text", PLAIN_ELEMENT, SHAPE),
-                   NAMED("tspan", PLAIN_ELEMENT, SHAPE), NAMED("textpath", PLAIN_ELEMENT, SHAPE)},
-    ['u' - 'a'] = {NAMED("use", RARE, SHAPE)},
-    ['v' - 'a'] = {NAMED("video", RARE, 0)},
-    ['w' - 'a'] = {NAMED("wbr", PLAIN_ELEMENT, VOID)},
-    ['x' - 'a'] = {NAMED("xmp", RAW, 0)},
-};
-
-static const Element *element_named(Text name)
-{
-    static const Element OTHERS = {NULL, 0, PLAIN_ELEMENT, 0};
-    for (const Element *element = ELEMENTS[lower(*name.at) - 'a']; element->name; element++)
-        if (element->size == name.size && spells(name.at, element->name, name.size))
-            return element;
-    return &OTHERS;
-}
 
 /* Whether it is one of the shapes, or one of the effects of filters, "fe...". */
 static bool is_shape(Text name)
@@ -237,14 +158,14 @@ static bool may_ask(Scan *scan, size_t size)
     return true;
 }
 
-/* Let the reader read `text`, a tag or a style as it stands, and add the references that it finds. */
-static Status ask(Scan *scan, Text text, size_t size)
+/* Let the reader read `text`, a tag or raw text as it stands within the tag `context`, and add the
+** references that it finds. */
+static Status ask_within(Scan *scan, const char *context, Text text, size_t size)
 {
     if (!may_ask(scan, size))
         return LEFT;
     PyObject *found = PyObject_CallMethod(
-        scan->reader, "read", "y#O", text.at, (Py_ssize_t)text.size,
-        scan->shapes ? Py_True : Py_False);
+        scan->reader, "read", "yy#", context, text.at, (Py_ssize_t)text.size);
     if (!found || found == Py_None) {
         Py_XDECREF(found);
         return found ? LEFT : FAILED;
@@ -264,16 +185,21 @@ static Status ask(Scan *scan, Text text, size_t size)
     return status;
 }
 
+static Status ask(Scan *scan, Text text, size_t size)
+{
+    return ask_within(scan, scan->shapes ? "<svg>" : "", text, size);
+}
+
 /* Half of a long tag is text that the tree would read as slowly. */
 static Status ask_tag(Scan *scan, const Tag *tag)
 {
     return ask(scan, tag->text, tag->text.size / 2);
 }
 
-/* Both the tree and the reader pass over the text of a style fast. */
-static Status ask_style(Scan *scan, Text style)
+/* Both the tree and the reader pass over raw text fast. */
+static Status ask_raw_text(Scan *scan, Text text)
 {
-    return scan->depth > MOST_DEPTH ? LEFT : ask(scan, style, style.size / 8);
+    return scan->depth > MOST_DEPTH ? LEFT : ask(scan, text, text.size / 8);
 }
 
 /* Find the kind and NOFOLLOW of a <link> with these values; the kind is KIND for none. */
@@ -302,20 +228,107 @@ static Status relation(Scan *scan, Text rel, Text as, int *flags)
     return DONE;
 }
 
+/* Add a value, or a part of one, of this kind. */
+static Status add_text(Scan *scan, Text text, Value kind, uint8_t flags)
+{
+    return kind == PLAIN ? add(scan, text, flags) : add_decoded(scan, text, flags);
+}
+
 /* Add the value of `attribute`, if the tag has it, as a link with these flags. */
 static Status add_value(Scan *scan, const Tag *tag, Attribute attribute, uint8_t flags)
 {
     if (!has(tag, attribute))
         return DONE;
     Text value = tag->value[attribute];
-    switch (value_kind(value)) {
-    case PLAIN:
-        return add(scan, value, flags);
-    case AMPERSANDS:
-        return add_decoded(scan, value, flags);
-    default:
-        return ask_tag(scan, tag);
+    Value kind = value_kind(value);
+    return kind == UNDECODED ? ask_tag(scan, tag) : add_text(scan, value, kind, flags);
+}
+
+/* Whether larbinpy.parse.lazy takes the value for an address. */
+static bool is_address(Text value)
+{
+    const char *end = value.at + value.size;
+    bool is_path = false;
+    for (const char *at = value.at; at < end; at++) {
+        if (*at == '{' || *at == '<' || *at == '"')
+            return false;
+        is_path = is_path || *at == '/' || (*at == '.' && at + 1 < end && is_letter(at[1]));
     }
+    return is_path;
+}
+
+static Status add_address(Scan *scan, const Tag *tag, Attribute attribute, uint8_t flags)
+{
+    if (!has(tag, attribute))
+        return DONE;
+    if (value_kind(tag->value[attribute]) != UNDECODED && !is_address(tag->value[attribute]))
+        return DONE;
+    return add_value(scan, tag, attribute, flags);
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* Whether `at` is a number and the unit "w", or a number, perhaps with a fraction, and "x". */
+static bool is_descriptor(const char *at, const char *end)
+{
+    bool positive = false;
+    const char *start = at;
+    for (; at < end && is_digit(*at); at++)
+        positive = positive || *at != '0';
+    if (at == start)
+        return false;
+    if (end - at == 1 && (*at == 'w' || *at == 'x'))
+        return *at == 'x' || positive;
+    if (end - at < 3 || *at != '.' || end[-1] != 'x')
+        return false;
+    for (at++; at < end - 1; at++)
+        if (!is_digit(*at))
+            return false;
+    return true;
+}
+
+/* Add the candidates of a srcset (larbinpy.parse.srcset), each of which has one descriptor or none;
+** ask the reader if there are others. */
+static Status add_candidates(Scan *scan, const Tag *tag, Attribute attribute)
+{
+    if (!has(tag, attribute))
+        return DONE;
+    Text value = tag->value[attribute];
+    Value kind = value_kind(value);
+    if (kind == UNDECODED || memchr(value.at, '(', value.size))
+        return ask_tag(scan, tag);
+    const char *at = value.at, *end = at + value.size;
+    Status status = DONE;
+    while (status == DONE) {
+        while (at < end && (is_space(*at) || *at == ','))
+            at++;
+        if (at == end)
+            break;
+        Text url = {at, 0};
+        while (at < end && !is_space(*at))
+            at++;
+        url.size = (size_t)(at - url.at);
+        if (at[-1] == ',') {
+            while (url.at[url.size - 1] == ',')
+                url.size--;
+        } else {
+            const char *comma = memchr(at, ',', (size_t)(end - at));
+            const char *last = comma ? comma : end;
+            while (at < last && is_space(*at))
+                at++;
+            const char *descriptor = at;
+            for (at = last; at > descriptor && is_space(at[-1]); at--)
+                ;
+            if (at > descriptor && !is_descriptor(descriptor, at))
+                return ask_tag(scan, tag);
+            at = last;
+        }
+        status = add_text(scan, url, kind, IMAGE);
+    }
+    return status;
 }
 
 /* As `add_value`, for an element on which `rel` counts; with KIND the relation is the kind, too. */
@@ -366,17 +379,50 @@ static bool has_common(const Tag *tag)
                                memchr(tag->value[STYLE].at, '&', tag->value[STYLE].size));
 }
 
+/* Whether the tag may have links for lazy loaders. The reader takes some from some elements alone. */
+static bool has_lazy(const Tag *tag)
+{
+    if (has(tag, LAZY_OTHER))
+        return true;
+    return has(tag, LAZY) && (is_address(tag->value[LAZY]) ||
+                              memchr(tag->value[LAZY].at, '&', tag->value[LAZY].size));
+}
+
 static Status read_form(Scan *scan, const Tag *tag)
 {
     if (scan->in_form)
         return DONE;
     scan->in_form = true;
-    if (has_common(tag) || is_undecoded(tag, METHOD))
+    bool unclear = is_undecoded(tag, METHOD);
+    bool posts = has(tag, METHOD) && (is_word(tag->value[METHOD], "post") ||
+                                      is_word(tag->value[METHOD], "dialog"));
+    scan->gets = scan->gets || unclear || !posts;
+    scan->posts = scan->posts || unclear || posts;
+    if (has_common(tag) || has_lazy(tag) || unclear)
         return ask_tag(scan, tag);
-    if (has(tag, METHOD) &&
-        (is_word(tag->value[METHOD], "post") || is_word(tag->value[METHOD], "dialog")))
-        return DONE;
-    return add_related(scan, tag, ACTION, PAGE);
+    return posts ? DONE : add_related(scan, tag, ACTION, PAGE);
+}
+
+/* The links of a button with a target of its own. It counts if its form uses GET, and the form is
+** not looked for: if the page has forms of both kinds, it is LEFT in the end. */
+static Status read_button(Scan *scan, const Tag *tag)
+{
+    if (has(tag, FORMMETHOD) || !scan->gets) {
+        scan->unowned = scan->unowned || !has(tag, FORMMETHOD);
+        return ask_tag(scan, tag);
+    }
+    scan->owned = true;
+    return ask_within(scan, "<form>", tag->text, tag->text.size / 2);
+}
+
+/* Whether a <param> of this name is an address; true in case of doubt. */
+static bool is_parameter(Text name)
+{
+    static const char *const NAMES[] = {"movie", "src", "url", "href", "ref", "filename"};
+    for (size_t k = 0; k < sizeof NAMES / sizeof *NAMES; k++)
+        if (is_word(name, NAMES[k]))
+            return true;
+    return memchr(name.at, '&', name.size);
 }
 
 /* Whether `name` is that of a directive for this crawler; true in case of doubt. */
@@ -387,6 +433,75 @@ static bool is_directed(const Scan *scan, Text name)
             return true;
     return memchr(name.at, '&', name.size) || is_word(name, "robots") ||
            is_word(name, scan->agent);
+}
+
+/* Whether larbinpy.parse.metadata takes the content of a <meta> of this name for an image. */
+static bool is_image_name(Text name)
+{
+    static const char *const NAMES[] = {
+        "og:image", "og:image:url", "og:image:secure_url", "twitter:image", "twitter:image:src",
+        "image", "thumbnail", "thumbnailurl", "msapplication-tileimage",
+        "msapplication-square70x70logo", "msapplication-square150x150logo",
+        "msapplication-square310x310logo", "msapplication-wide310x150logo"};
+    if (name.size < 5 || !strchr("oOtTiImM", *name.at))
+        return false;
+    for (size_t k = 0; k < sizeof NAMES / sizeof *NAMES; k++)
+        if (is_word(name, NAMES[k]))
+            return true;
+    return false;
+}
+
+/* Whether a reference certainly leads to the site of the page, certainly elsewhere, or neither. */
+typedef enum { OWN, FOREIGN, UNCLEAR } Site;
+
+static Site site_of(const Scan *scan, Text reference)
+{
+    const char *at = reference.at, *end = at + reference.size;
+    if (reference.size > 1 && *at == '/' && at[1] != '/' && at[1] != '\\')
+        return OWN;
+    if (reference.size < 8 || memcmp(at, "http", 4))
+        return UNCLEAR;
+    at += at[4] == 's' ? 5 : 4;
+    if (end - at < 3 || memcmp(at, "://", 3))
+        return UNCLEAR;
+    Text host = {at + 3, 0};
+    while (host.at + host.size < end && host.at[host.size] != '/') {
+        char c = host.at[host.size++];
+        if (!(c >= 'a' && c <= 'z') && !is_digit(c) && c != '-' && c != '.')
+            return UNCLEAR;
+    }
+    if (host.size > 4 && !memcmp(host.at, "www.", 4))
+        host = (Text){host.at + 4, host.size - 4};
+    bool same = host.size == strlen(scan->host) && !memcmp(host.at, scan->host, host.size);
+    return same ? OWN : FOREIGN;
+}
+
+/* Add the image that a <meta> names, if it is of the page's own site. */
+static Status read_image(Scan *scan, const Tag *tag)
+{
+    Text content = tag->value[CONTENT];
+    Site site = value_kind(content) == UNDECODED ? UNCLEAR : site_of(scan, content);
+    return site == OWN ? add_address(scan, tag, CONTENT, IMAGE)
+         : site == FOREIGN ? DONE : ask_tag(scan, tag);
+}
+
+/* Read the names of a <meta>: whether the reader has to, or one is that of an image. */
+static bool is_unclear_name(Text name)
+{
+    return memchr(name.at, '&', name.size) || is_word(name, "msapplication-config");
+}
+
+static Status read_named(Scan *scan, const Tag *tag)
+{
+    bool is_image = false;
+    for (int name = NAME; name <= ITEMPROP; name++) {
+        if (!has(tag, name))
+            continue;
+        if (is_unclear_name(tag->value[name]))
+            return ask_tag(scan, tag);
+        is_image = is_image || is_image_name(tag->value[name]);
+    }
+    return is_image ? read_image(scan, tag) : DONE;
 }
 
 static Status read_meta(Scan *scan, const Tag *tag)
@@ -408,12 +523,14 @@ static Status read_meta(Scan *scan, const Tag *tag)
                    (is_word(tag->value[HTTP_EQUIV], "refresh") || is_undecoded(tag, HTTP_EQUIV));
     bool directed = has(tag, NAME) && is_directed(scan, tag->value[NAME]);
     bool read = has(tag, CONTENT) && (refresh || directed);
-    return read || has_common(tag) ? ask_tag(scan, tag) : DONE;
+    if (read || has_common(tag) || has_lazy(tag))
+        return ask_tag(scan, tag);
+    return has(tag, CONTENT) ? read_named(scan, tag) : DONE;
 }
 
 static Status read_base(Scan *scan, const Tag *tag)
 {
-    if (has_common(tag))
+    if (has_common(tag) || has_lazy(tag))
         return LEFT;
     if (!has(tag, HREF))
         return DONE;
@@ -447,11 +564,11 @@ static Status read_shape(Scan *scan, const Tag *tag)
     bool is_image = is_word(tag->name, "image") || is_word(tag->name, "feimage");
     /* The frequent case: an icon of a sprite, or of this document, which is no link. */
     if (has(tag, XLINK_HREF) && !is_anchor && !has(tag, HREF) && !has(tag, STYLE) &&
-        !has(tag, BACKGROUND))
+        !has(tag, BACKGROUND) && !has_lazy(tag))
         return add_value(scan, tag, XLINK_HREF, is_image ? IMAGE : REQUISITE);
     bool is_local = has(tag, HREF) && tag->value[HREF].size && *tag->value[HREF].at == '#';
     bool is_link = has(tag, HREF) && (is_anchor || !is_local);
-    return is_link || has_common(tag) ? ask_tag(scan, tag) : DONE;
+    return is_link || has_common(tag) || has_lazy(tag) ? ask_tag(scan, tag) : DONE;
 }
 
 static Status start_shape(Scan *scan, const Tag *tag)
@@ -484,7 +601,14 @@ static Status svg_tag(Scan *scan, const Page *page, const Tag *tag)
         return LEFT;  /* A comment, which is not a part of the style. */
     if (!memchr(whole.at, '&', whole.size) && !may_have_urls(whole))
         return DONE;
-    return ask_style(scan, whole);
+    return ask_raw_text(scan, whole);
+}
+
+/* Whether a <script> holds JSON-LD; true in case of doubt. */
+static bool is_json(const Tag *tag)
+{
+    return has(tag, TYPE) && (has_word(tag->value[TYPE], "ld+json") ||
+                              memchr(tag->value[TYPE].at, '&', tag->value[TYPE].size));
 }
 
 /* Pass over the text of an element that holds raw text. */
@@ -495,9 +619,29 @@ static Status pass_raw_text(Scan *scan, Page *page, const Tag *tag, const Elemen
     /* After both, the standard takes "</script" for a part of the script. */
     if (role == SCRIPT && has_word(text, "<!--") && has_word(text, "<script"))
         return LEFT;
-    if (role == STYLES && (has_common(tag) || may_have_urls(text)))
-        return ask_style(scan, (Text){tag->text.at, (size_t)(page->at - tag->text.at)});
-    return DONE;
+    bool has_links = role == SCRIPT     ? is_json(tag)
+                   : role == STYLES     ? has_common(tag) || has_lazy(tag) || may_have_urls(text)
+                   : role == NOFRAMES   ? memchr(text.at, '<', text.size) != NULL
+                                        : false;
+    Text whole = {tag->text.at, (size_t)(page->at - tag->text.at)};
+    return has_links ? ask_raw_text(scan, whole) : DONE;
+}
+
+/* The links of an <img>, <source> or <iframe>, and what stands in for them until they are seen. */
+static Status read_media(Scan *scan, const Tag *tag, uint8_t kind)
+{
+    if (has(tag, OTHER) || has(tag, LAZY_OTHER))
+        return ask_tag(scan, tag);
+    Status status = add_value(scan, tag, SRC, kind);
+    if (status == DONE && kind != PAGE)
+        status = add_candidates(scan, tag, SRCSET);
+    if (status == DONE)
+        status = add_address(scan, tag, LAZY, kind);
+    bool has_set = has(tag, LAZY_SET) && kind != PAGE;
+    if (status != DONE || !has_set)
+        return status;
+    bool unclear = value_kind(tag->value[LAZY_SET]) == UNDECODED;
+    return unclear || is_address(tag->value[LAZY_SET]) ? add_candidates(scan, tag, LAZY_SET) : DONE;
 }
 
 /* The links of an element in its own attributes. */
@@ -509,20 +653,40 @@ static Status read_own(Scan *scan, const Tag *tag, Role role)
     case LINK:
         return has(tag, OTHER) ? ask_tag(scan, tag) : add_related(scan, tag, HREF, KIND);
     case IMG:
-        return has(tag, OTHER) ? ask_tag(scan, tag) : add_value(scan, tag, SRC, IMAGE);
+        return read_media(scan, tag, IMAGE);
+    case SOURCE:
+        return read_media(scan, tag, REQUISITE);
+    case IFRAME:
+        return read_media(scan, tag, PAGE);
     case SCRIPT:
         return has(tag, HREF) ? ask_tag(scan, tag) : add_value(scan, tag, SRC, REQUISITE);
-    case IFRAME:
-        return add_value(scan, tag, SRC, PAGE);
     case META:
         return read_meta(scan, tag);
     case BASE:
         return read_base(scan, tag);
-    case RARE:
-        return has(tag, HREF) || has(tag, SRC) || has(tag, OTHER) ? ask_tag(scan, tag) : DONE;
+    case BUTTON:
+        return has(tag, FORMACTION) ? read_button(scan, tag) : DONE;
+    case INPUT:
+        if (has(tag, FORMACTION))
+            return read_button(scan, tag);
+        return has(tag, SRC) || has(tag, SRCSET) ? ask_tag(scan, tag) : DONE;
+    case PARAM: {
+        bool asked = has(tag, OTHER) || (has(tag, NAME) && is_parameter(tag->value[NAME]));
+        return asked ? ask_tag(scan, tag) : DONE;
+    }
+    case RARE: {
+        bool asked = has(tag, HREF) || has(tag, SRC) || has(tag, ACTION) || has(tag, OTHER);
+        return asked ? ask_tag(scan, tag) : DONE;
+    }
     default:
         return DONE;
     }
+}
+
+/* Whether `read_own` reads what stands in for the `src` of such an element. */
+static bool is_media(Role role)
+{
+    return role == IMG || role == SOURCE || role == IFRAME;
 }
 
 static Status start_tag(Scan *scan, Page *page, const Tag *tag)
@@ -539,7 +703,7 @@ static Status start_tag(Scan *scan, Page *page, const Tag *tag)
     case FRAME:
         return DONE;
     case DROPPED:
-        return has_common(tag) ? LEFT : DONE;
+        return has_common(tag) || has_lazy(tag) ? LEFT : DONE;
     case FORM:
         return read_form(scan, tag);
     case STYLES:
@@ -547,7 +711,9 @@ static Status start_tag(Scan *scan, Page *page, const Tag *tag)
     default:
         break;
     }
-    bool whole = has_common(tag) && role != META && role != BASE;
+    bool whole = has_common(tag) || (has_lazy(tag) && !is_media(role));
+    if (role == META || role == BASE)
+        whole = false;
     Status status = whole ? ask_tag(scan, tag) : read_own(scan, tag, role);
     if (status != DONE)
         return status;
@@ -557,7 +723,7 @@ static Status start_tag(Scan *scan, Page *page, const Tag *tag)
         return DONE;
     case SVG:
         return scan->depth > MOST_DEPTH ? LEFT : open_shape(scan, tag);
-    case RAW: case SCRIPT: case IFRAME:
+    case RAW: case NOFRAMES: case SCRIPT: case IFRAME:
         return pass_raw_text(scan, page, tag, element);
     default:
         return DONE;
@@ -592,5 +758,7 @@ Status read_links(Scan *scan, Page page)
     }
     if (status == DONE && scan->shapes && is_word(scan->shape[scan->shapes - 1], "style"))
         return LEFT;  /* The page ends within a style. */
+    if (status == DONE && ((scan->owned && scan->posts) || (scan->unowned && scan->gets)))
+        return LEFT;
     return status;
 }

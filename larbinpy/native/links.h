@@ -30,6 +30,7 @@ typedef struct {
 typedef struct {
     PyObject *reader;         /* answers questions: _Answers of larbinpy/parse/scan.py */
     const char *agent;        /* in lower case */
+    const char *host;         /* of the page; Collector.host of larbinpy.parse.link */
     SipKey key;
     bool declared;            /* whether the page's encoding is known */
     Reference *references;
@@ -38,6 +39,8 @@ typedef struct {
     PyObject *kept;           /* a list of the objects that hold texts of references */
     /* The state of the tree, as far as it decides whether an element is dropped. */
     bool has_base, in_form;
+    bool gets, posts;         /* whether there are forms that use GET, or another method */
+    bool owned, unowned;      /* whether a formaction was taken for that of such a form, or not */
     unsigned templates;       /* how many are open */
     unsigned shapes;          /* how many elements of SVG are open, and their names */
     Text shape[MOST_SHAPES];

@@ -42,8 +42,8 @@ static PyObject *scan_page(PyObject *Py_UNUSED(self), PyObject *arguments)
     Scan state = {.key = key};
     Urls urls = {0};
     int declared;
-    if (!PyArg_ParseTuple(arguments, "y#spO!O:scan", &body, &size, &state.agent, &declared,
-                          &PyList_Type, &known, &state.reader))
+    if (!PyArg_ParseTuple(arguments, "y#sspO!O:scan", &body, &size, &state.agent, &state.host,
+                          &declared, &PyList_Type, &known, &state.reader))
         return NULL;
     state.declared = declared;
     state.kept = PyList_New(0);

@@ -68,8 +68,35 @@ static const char *after_other(Page *page, const char *at)
     return at;
 }
 
+static bool is_one(Text name, const char *const *words)
+{
+    for (; *words; words++)
+        if (is_word(name, *words))
+            return true;
+    return false;
+}
+
+/* The attributes of lazy loaders, as larbinpy.parse.lazy has them, by how they are read. */
+static const char *const LAZY_NAMES[] = {"data-src", "data-lazy-src", "data-original", NULL};
+static const char *const LAZY_SET_NAMES[] = {
+    "data-srcset", "data-lazy-srcset", "data-original-srcset", NULL};
+static const char *const LAZY_OTHER_NAMES[] = {
+    "data-lazy", "data-lazyload", "data-echo", "data-src-retina", "data-cfsrc",
+    "data-pagespeed-lazy-src", "data-splide-lazy", "data-flickity-lazyload",
+    "data-flickity-lazyload-src", "data-splide-lazy-srcset", "data-flickity-lazyload-srcset",
+    "data-bg", "data-background", "data-background-image", "data-bgset", "data-poster", NULL};
+
+static Attribute data_attribute(Text name)
+{
+    return is_one(name, LAZY_NAMES) ? LAZY
+         : is_one(name, LAZY_SET_NAMES) ? LAZY_SET
+         : is_one(name, LAZY_OTHER_NAMES) ? LAZY_OTHER : ATTRIBUTES;
+}
+
 static Attribute attribute_named(Text name)
 {
+    if (name.size >= 7 && spells(name.at, "data-", 5))
+        return data_attribute(name);
     switch (name.size) {
     case 2:
         return is_word(name, "as") ? AS : ATTRIBUTES;
@@ -78,20 +105,32 @@ static Attribute attribute_named(Text name)
     case 4:
         return is_word(name, "href") ? HREF
              : is_word(name, "name") ? NAME
-             : is_word(name, "data") ? OTHER : ATTRIBUTES;
+             : is_word(name, "type") ? TYPE
+             : is_word(name, "data") || is_word(name, "cite") ? OTHER : ATTRIBUTES;
     case 5:
         return is_word(name, "style") ? STYLE : ATTRIBUTES;
     case 6:
         return is_word(name, "action") ? ACTION
              : is_word(name, "method") ? METHOD
-             : is_word(name, "srcset") || is_word(name, "poster") ? OTHER : ATTRIBUTES;
+             : is_word(name, "srcset") ? SRCSET
+             : is_word(name, "poster") || is_word(name, "srcdoc") || is_word(name, "lowsrc") ||
+               is_word(name, "dynsrc") ? OTHER : ATTRIBUTES;
     case 7:
         return is_word(name, "content") ? CONTENT
-             : is_word(name, "charset") ? CHARSET : ATTRIBUTES;
+             : is_word(name, "charset") ? CHARSET
+             : is_word(name, "archive") ? OTHER : ATTRIBUTES;
+    case 8:
+        return is_word(name, "property") ? PROPERTY
+             : is_word(name, "itemprop") ? ITEMPROP
+             : is_word(name, "longdesc") || is_word(name, "codebase") ? OTHER : ATTRIBUTES;
+    case 9:
+        return is_word(name, "valuetype") ? OTHER : ATTRIBUTES;
     case 10:
         return is_word(name, "background") ? BACKGROUND
              : is_word(name, "http-equiv") ? HTTP_EQUIV
-             : is_word(name, "xlink:href") ? XLINK_HREF : ATTRIBUTES;
+             : is_word(name, "xlink:href") ? XLINK_HREF
+             : is_word(name, "formaction") ? FORMACTION
+             : is_word(name, "formmethod") ? FORMMETHOD : ATTRIBUTES;
     case 11:
         return is_word(name, "imagesrcset") ? OTHER : ATTRIBUTES;
     default:
@@ -137,6 +176,8 @@ static const char *read_attribute(const char *at, const char *end, Tag *tag)
             at = read_value(at, end, &value);
     }
     Attribute attribute = attribute_named(name);
+    if ((attribute == LAZY || attribute == LAZY_SET) && has(tag, attribute))
+        attribute = LAZY_OTHER;
     if (attribute != ATTRIBUTES && !has(tag, attribute)) {
         tag->has |= 1u << attribute;
         tag->value[attribute] = value;

@@ -14,11 +14,13 @@ typedef struct {
     size_t size;
 } Text;
 
-/* The attributes that decide about links. OTHER stands for those that are rare: srcset, imagesrcset,
-** data and poster. */
+/* The attributes that decide about links. LAZY and LAZY_SET stand for the frequent ones of
+** larbinpy.parse.lazy; LAZY_OTHER stands for the others, and for a second one in a tag. OTHER stands
+** for all that are rare, each on a few elements: imagesrcset, data, poster, srcdoc, longdesc ... */
 typedef enum {
-    HREF, SRC, REL, AS, ACTION, METHOD, NAME, CONTENT, HTTP_EQUIV, CHARSET,
-    STYLE, BACKGROUND, XLINK_HREF, OTHER,
+    HREF, SRC, SRCSET, REL, AS, TYPE, ACTION, METHOD, FORMACTION, FORMMETHOD,
+    NAME, PROPERTY, ITEMPROP, CONTENT, HTTP_EQUIV, CHARSET,
+    STYLE, BACKGROUND, XLINK_HREF, LAZY, LAZY_SET, LAZY_OTHER, OTHER,
     ATTRIBUTES,
 } Attribute;
 

@@ -1,13 +1,13 @@
 """Which attributes of which elements are links, for HTML, XHTML and SVG alike.
 
 The elements come from two parsers, so this module gets their local name, spelled as in the
-standards, and a function that looks up an attribute. `ping` and `cite` are not followed:
-`ping` is an address for reports, and browsers do not show `cite`.
+standards, and a function that looks up an attribute. `ping` is not followed: it is an address for
+reports, which takes POST alone. Attributes of earlier versions of HTML count: old pages have them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from larbinpy.parse import directives
+from larbinpy.parse import directives, lazy, metadata
 from larbinpy.parse.css import css_urls
 from larbinpy.parse.link import Collector, Kind, relation_kind, unendorsed
 from larbinpy.parse.refresh import meta_refresh
@@ -17,19 +17,26 @@ from larbinpy.parse.srcset import srcset
 Get = Callable[[str], str | None]
 Reader = Callable[[Get, Collector], None]
 
-#: The attributes that `READERS` and `collect_common` look at: elements without any of them can
-#: be skipped, except <style> and <meta>.
-OWN_ATTRIBUTES = ("href", "src", "srcset", "imagesrcset", "action", "data", "poster")
-COMMON_ATTRIBUTES = ("style", "background")
+#: The attributes that `READERS`, `collect_common` and `collect_lazy` look at: elements without any
+#: of them can be skipped, except those of `WHOLE`, which have others, or links in their text.
+ATTRIBUTES = (
+    *("href", "src", "srcset", "poster", "cite", "formaction", "style", "background"),
+    *(lazy.ANYWHERE, *lazy.BACKGROUNDS, *lazy.BACKGROUND_SETS),
+)
+WHOLE = (
+    *("applet", "form", "iframe", "img", "isindex", "link", "meta", "noframes", "object"),
+    *("param", "script", "source", "style", "video"),
+)
 
 _PLAIN: dict[str, tuple[tuple[str, Kind], ...]] = {
-    "iframe": (("src", Kind.PAGE),),
-    "frame": (("src", Kind.PAGE),),
+    "frame": (("src", Kind.PAGE), ("longdesc", Kind.PAGE)),
     "audio": (("src", Kind.REQUISITE),),
     "video": (("src", Kind.REQUISITE), ("poster", Kind.IMAGE)),
     "track": (("src", Kind.REQUISITE),),
     "embed": (("src", Kind.REQUISITE),),
-    "object": (("data", Kind.REQUISITE),),
+    "object": (("data", Kind.REQUISITE), ("codebase", Kind.PAGE)),
+    "bgsound": (("src", Kind.REQUISITE),),
+    "isindex": (("action", Kind.PAGE),),
     "script": (("src", Kind.REQUISITE), ("href", Kind.REQUISITE)),
     "image": (("href", Kind.IMAGE),),
     "feImage": (("href", Kind.IMAGE),),
@@ -37,6 +44,14 @@ _PLAIN: dict[str, tuple[tuple[str, Kind], ...]] = {
 #: SVG elements whose href includes a part of another document.
 _REFERRING = ("use", "mpath", "textPath", "pattern", "filter", "linearGradient", "radialGradient")
 _PLAIN |= dict.fromkeys(_REFERRING, (("href", Kind.REQUISITE),))
+#: Elements whose `cite` is the source of what they quote or change.
+_PLAIN |= dict.fromkeys(("blockquote", "q", "ins", "del"), (("cite", Kind.PAGE),))
+#: Parameters of an <object> that are addresses for the usual plugins.
+_PARAMETERS = frozenset({"movie", "src", "url", "href", "ref", "filename"})
+
+#: The kind of what stands in for the `src` of an element with one.
+_SOURCES = {tag: kind for tag, pairs in _PLAIN.items() for name, kind in pairs if name == "src"}
+_SOURCES |= {"img": Kind.IMAGE, "iframe": Kind.PAGE, "source": Kind.REQUISITE}
 
 _XLINKS = {tag: kind for tag, pairs in _PLAIN.items() for name, kind in pairs if name == "href"}
 _XLINKS["a"] = Kind.PAGE
@@ -48,6 +63,25 @@ def collect_common(get: Get, out: Collector) -> None:
     style = get("style")
     if style is not None:
         collect_css(style, out)
+
+
+def collect_lazy(tag: str, get: Get, out: Collector) -> None:
+    """Add the links in the attributes of lazy loaders."""
+    kind = _SOURCES.get(tag)
+    if kind is None:
+        lazy.add_image(get(lazy.ANYWHERE), out)
+    else:
+        for name in lazy.SOURCES:
+            lazy.add_source(get(name), kind, out)
+    if tag in ("img", "source"):
+        for name in lazy.SETS:
+            lazy.add_set(get(name), out)
+    if tag == "video":
+        lazy.add_source(get(lazy.POSTER), Kind.IMAGE, out)
+    for name in lazy.BACKGROUNDS:
+        lazy.add_background(get(name), out)
+    for name in lazy.BACKGROUND_SETS:
+        lazy.add_set(get(name), out)
 
 
 def collect_xlink(tag: str, reference: str | None, out: Collector) -> None:
@@ -92,6 +126,9 @@ def _candidates(value: str | None, out: Collector) -> None:
 def _img(get: Get, out: Collector) -> None:
     _add(get("src"), Kind.IMAGE, out)
     _candidates(get("srcset"), out)
+    _add(get("lowsrc"), Kind.IMAGE, out)
+    _add(get("dynsrc"), Kind.REQUISITE, out)
+    _add(get("longdesc"), Kind.PAGE, out)
 
 
 def _source(get: Get, out: Collector) -> None:
@@ -101,9 +138,59 @@ def _source(get: Get, out: Collector) -> None:
 
 def _form(get: Get, out: Collector) -> None:
     action = get("action")
-    method = (get("method") or "").lower()
-    if action is not None and method not in ("post", "dialog"):
+    if action is not None and _is_get(get("method")):
         out.add(action, Kind.PAGE, unendorsed(get("rel") or ""))
+
+
+def _is_get(method: str | None) -> bool:
+    return (method or "").lower() not in ("post", "dialog")
+
+
+def collect_formaction(get: Get, owner: Get | None, forms: Sequence[Get], out: Collector) -> None:
+    """Add the target of a submit button that it has instead of its form's.
+
+    `forms` are the forms of the page, and `owner` is that of the button. In a table, tags may be
+    moved away from their form; if all forms of the page are alike, that does not matter.
+    """
+    method = get("formmethod")
+    if method is not None:
+        gets = _is_get(method)
+    elif owner is not None:
+        gets = _is_get(owner("method"))
+    else:
+        gets = bool(forms) and all(_is_get(form("method")) for form in forms)
+    if gets:
+        _add(get("formaction"), Kind.PAGE, out)
+
+
+def form_named(name: str, forms: Sequence[Get]) -> Get | None:
+    """Return the first of `forms` with the id `name`."""
+    return next((form for form in forms if form("id") == name), None)
+
+
+def _applet(get: Get, out: Collector) -> None:
+    folder = get("codebase")
+    _add(folder, Kind.PAGE, out)
+    for archive in (get("archive") or "").split(","):
+        out.add(_within(folder, archive.strip()), Kind.REQUISITE)
+
+
+def _within(folder: str | None, file: str) -> str:
+    is_relative = file and not file.startswith("/") and ":" not in file
+    return f"{folder.rstrip('/')}/{file}" if folder and is_relative else file
+
+
+def _iframe(get: Get, out: Collector) -> None:
+    _add(get("src"), Kind.PAGE, out)
+    _add(get("longdesc"), Kind.PAGE, out)
+
+
+def _param(get: Get, out: Collector) -> None:
+    is_reference = (get("valuetype") or "").lower() == "ref"
+    if is_reference or (get("name") or "").lower() in _PARAMETERS:
+        value = get("value")
+        if value is not None and lazy.is_address(value):
+            out.add(value, Kind.REQUISITE)
 
 
 def _input(get: Get, out: Collector) -> None:
@@ -121,6 +208,7 @@ def _meta(get: Get, out: Collector) -> None:
         if url:
             out.add(url, Kind.PAGE)
     directives.from_meta(get("name") or "", content, out)
+    metadata.read_meta((get("property"), get("name"), get("itemprop")), content, out)
 
 
 def _plain(pairs: tuple[tuple[str, Kind], ...]) -> Reader:
@@ -140,6 +228,9 @@ READERS: dict[str, Reader] = {tag: _plain(pairs) for tag, pairs in _PLAIN.items(
     "link": _link,
     "form": _form,
     "img": _img,
+    "iframe": _iframe,
+    "applet": _applet,
+    "param": _param,
     "source": _source,
     "input": _input,
     "meta": _meta,

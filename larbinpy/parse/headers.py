@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from http import HTTPStatus
 
 from larbinpy.page import Page
 from larbinpy.parse import directives
@@ -17,7 +18,7 @@ _PARAMETER = re.compile(
 #: Longer values (characters) are cut; no honest server sends them.
 _MAX_VALUE = 64 * 1024
 _QUOTED_PAIR = re.compile(r"\\(.)")
-_READ = frozenset({"location", "link", "refresh", "x-robots-tag"})
+_READ = frozenset({"location", "content-location", "link", "refresh", "x-robots-tag"})
 _REDIRECTING = frozenset({201, 300, 301, 302, 303, 307, 308})
 
 
@@ -30,6 +31,10 @@ def read_headers(page: Page, out: Collector) -> None:
         match name:
             case "location":
                 if page.status in _REDIRECTING:
+                    out.add(_text(value), Kind.PAGE)
+            case "content-location":
+                # Of other replies, it is another name of the page.
+                if page.status == HTTPStatus.CREATED:
                     out.add(_text(value), Kind.PAGE)
             case "link":
                 _read_link(_text(value), out)

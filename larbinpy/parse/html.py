@@ -5,17 +5,26 @@ no URLs, and a selector over the few attributes that matter finds the elements i
 time. `elements` decides which attributes are links.
 """
 
+from collections.abc import Callable
+
 from turbohtml import Element
 
-from larbinpy.parse import elements
+from larbinpy.parse import elements, lazy, metadata
 from larbinpy.parse.charset import document, fragment, query_encoder
 from larbinpy.parse.link import Collector, Kind, unendorsed
 from larbinpy.url import parse
 
 # One selector walks the tree once; a walk costs as much as reading all elements found. A list
 # in :is() is a sixth cheaper than the list itself.
-_ATTRIBUTES = (*elements.OWN_ATTRIBUTES, *elements.COMMON_ATTRIBUTES, r"xlink\:href")
-_SELECTOR = ":is(" + ",".join(f"[{name}]" for name in _ATTRIBUTES) + ",meta,style)"
+_ATTRIBUTES = (*elements.ATTRIBUTES, r"xlink\:href")
+_SELECTOR = f":is({','.join([*(f'[{name}]' for name in _ATTRIBUTES), *elements.WHOLE])})"
+#: For a few tags, most of the time would go into that selector.
+_ALL = "*"
+#: Attributes that most of these elements lack.
+_SELDOM = lazy.NAMES | {"style", "background", "formaction", "xlink:href"}
+#: Elements within a document within a document that are read; browsers show two of each.
+_MOST_WITHIN = 3
+_SUBMITTING = {"button": ("", "submit"), "input": ("submit", "image")}
 
 
 def read_tree(body: bytes, http_charset: str | None, out: Collector) -> str | None:
@@ -31,7 +40,7 @@ def read_tree(body: bytes, http_charset: str | None, out: Collector) -> str | No
 
 def read_fragment(markup: bytes, charset: str | None, out: Collector) -> None:
     """Add the links of the elements in a few tags of a page; `base` is not obeyed."""
-    _read_elements(fragment(markup, charset).select(_SELECTOR), out)
+    _read_elements(fragment(markup, charset).select(_ALL), out)
 
 
 def base_of(markup: bytes, charset: str | None, page: str) -> str:
@@ -39,14 +48,14 @@ def base_of(markup: bytes, charset: str | None, page: str) -> str:
     return base_url(fragment(markup, charset).select("base"), page)
 
 
-def _read_elements(found: list[Element], out: Collector) -> None:
+def _read_elements(found: list[Element], out: Collector, within: int = 0) -> None:
     readers = elements.READERS
     followed: set[str] = set()
     for element in found:
         if out.full:
             break
         tag = element.tag
-        # Most of these attributes are rare, and `in` takes half the time of getting a value.
+        # Most attributes are rare, and `in` takes half the time of getting a value.
         held, get = element.attrs, element.attr
         if tag == "a":
             # Three elements of four are links, and most repeat an earlier one.
@@ -57,11 +66,67 @@ def _read_elements(found: list[Element], out: Collector) -> None:
                 out.add(href, Kind.PAGE, "rel" in held and unendorsed(get("rel") or ""))
         elif tag in readers:
             readers[tag](get, out)
-        if tag == "style":
-            elements.collect_css(element.text, out)
-        if "style" in held or "background" in held or "xlink:href" in held:
+        if not _SELDOM.isdisjoint(held):
+            if "formaction" in held and tag in _SUBMITTING:
+                _read_formaction(element, found, out)
             elements.collect_common(get, out)
             elements.collect_xlink(tag, get("xlink:href"), out)
+            elements.collect_lazy(tag, get, out)
+        if tag in _WITH_CONTENT:
+            _WITH_CONTENT[tag](element, out, within)
+
+
+def _read_style(element: Element, out: Collector, _within: int) -> None:
+    elements.collect_css(element.text, out)
+
+
+def _read_script(element: Element, out: Collector, _within: int) -> None:
+    if metadata.is_json(element.attr("type")):
+        metadata.read_json(element.text, out)
+
+
+def _read_iframe(element: Element, out: Collector, within: int) -> None:
+    _read_within(element.attr("srcdoc") or "", out, within)
+
+
+def _read_noframes(element: Element, out: Collector, within: int) -> None:
+    _read_within(element.text, out, within)
+
+
+#: Elements that have links in their text, or in an attribute that is a document.
+_WITH_CONTENT: dict[str, Callable[[Element, Collector, int], None]] = {
+    "style": _read_style,
+    "script": _read_script,
+    "iframe": _read_iframe,
+    "noframes": _read_noframes,
+}
+
+
+def _read_within(markup: str, out: Collector, within: int) -> None:
+    """Add the links of a document within a document.
+
+    Its robots directives are not those of the page.
+    """
+    if "<" not in markup or within >= _MOST_WITHIN:
+        return
+    found = fragment(markup.encode("utf-8", "replace"), "utf-8").select(_SELECTOR)
+    kept, directives = out.base, (out.noindex, out.nofollow)
+    if any(element.tag == "base" for element in found):
+        out.rebase(base_url(found, out.base))
+    _read_elements(found, out, within + 1)
+    out.rebase(kept)
+    out.noindex, out.nofollow = directives
+
+
+def _read_formaction(button: Element, found: list[Element], out: Collector) -> None:
+    get = button.attr
+    if (get("type") or "").lower() not in _SUBMITTING[button.tag]:
+        return
+    forms = [element.attr for element in found if element.tag == "form"]
+    name = get("form")
+    owner = button.closest("form") if name is None else None
+    named = None if name is None else elements.form_named(name, forms)
+    elements.collect_formaction(get, owner.attr if owner else named, forms, out)
 
 
 def base_url(found: list[Element], fallback: str) -> str:

@@ -10,7 +10,7 @@ from typing import overload
 
 from larbinpy.native import native
 from larbinpy.parse.malformed import MOST, is_malformed, spelled
-from larbinpy.url import MAX_LENGTH, Base
+from larbinpy.url import MAX_LENGTH, Base, host_of
 
 #: Most distinct references taken from one page. The longest honest lists are sitemaps, which the
 #: protocol limits to 50,000; a page with more is an attack.
@@ -194,6 +194,7 @@ class Collector:
         "_by_reference",
         "_by_url",
         "_packed",
+        "_page",
         "_room",
         "agent",
         "encode",
@@ -206,6 +207,7 @@ class Collector:
 
     def __init__(self, base: str | Base, agent: str = "") -> None:
         self._base = Base(base) if isinstance(base, str) else base
+        self._page = self._base.url
         #: Product token of the crawler, in lower case, for directives addressed to it.
         self.agent = agent
         #: Applied to references that are not ASCII; None if the page's encoding is UTF-8.
@@ -230,6 +232,11 @@ class Collector:
     def base(self) -> str:
         """The absolute URL that references are resolved against."""
         return self._base.url
+
+    @property
+    def host(self) -> str:
+        """The host of the page, whatever its base is, without port and without "www."."""
+        return host_of(self._page).removeprefix("www.")
 
     @property
     def links(self) -> list[Link]:
@@ -276,7 +283,8 @@ class Collector:
             link = self._by_url[url] = Link(url, kind, nofollow)
             self._room -= len(url)
         self._by_reference[reference] = link
-        self.full = self._room <= 0 or len(self._by_reference) >= MAX_LINKS
+        most = max(len(self._by_reference), len(self._by_url))
+        self.full = self._room <= 0 or most >= MAX_LINKS
         return link
 
     def _note_malformed(self, reference: str) -> None:

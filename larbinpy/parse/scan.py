@@ -42,7 +42,7 @@ def read_scan(body: bytes, http_charset: str | None, out: Collector) -> str | No
         return None
     answers = _Answers(out, body, name)
     known = [(link.url, packed_flags(link.kind, link.nofollow)) for link in out.links]
-    found = native.scan(body, out.agent, name is not None, known, answers)
+    found = native.scan(body, out.agent, out.host, name is not None, known, answers)
     if found is None:
         return None
     out.noindex = out.noindex or answers.noindex
@@ -65,18 +65,23 @@ class _Answers(Collector):
         super().__init__(out._base, out.agent)
         self._body = body
         self._found: list[tuple[str, int]] = []
+        self._rebased = False
         self.charset = name
 
-    def read(self, markup: bytes, in_svg: bool) -> tuple[tuple[str, int], ...] | None:
-        """Return the references in a tag, each with its flags.
+    def read(self, context: bytes, markup: bytes) -> tuple[tuple[str, int], ...] | None:
+        """Return the references in a tag, each with its flags; `context` is the tag around it.
 
-        None if the tag has letters whose encoding is not known.
+        None if the tag has letters whose encoding is not known, or a document with a base.
         """
         if self.charset is None and not markup.isascii():
             return None
         self._found = []
-        read_fragment(b"<svg>" + markup if in_svg else markup, self.charset, self)
-        return tuple(self._found)
+        read_fragment(context + markup, self.charset, self)
+        return None if self._rebased else tuple(self._found)
+
+    def rebase(self, base: str) -> None:
+        """Note that references in the tag have a base of their own, which the scan cannot obey."""
+        self._rebased = self._rebased or base != self.base
 
     def add(self, reference: str, kind: Kind, nofollow: bool = False) -> None:
         self._found.append((reference, packed_flags(kind, nofollow)))
@@ -92,7 +97,7 @@ class _Answers(Collector):
         """Obey a <base>; None if its encoding is not known."""
         if self.charset is None and not element.isascii():
             return None
-        self.rebase(base_of(element, self.charset, self.base))
+        super().rebase(base_of(element, self.charset, self.base))
         return True
 
     def settle(self) -> str | None:

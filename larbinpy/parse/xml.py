@@ -11,7 +11,7 @@ from typing import Any
 
 from lxml import etree
 
-from larbinpy.parse import elements
+from larbinpy.parse import elements, lazy, metadata
 from larbinpy.parse.link import Collector, Kind
 from larbinpy.url import parse
 
@@ -139,8 +139,12 @@ def _read_element(element: Any, out: Collector) -> None:
         reader(get, out)
     elements.collect_common(get, out)
     elements.collect_xlink(tag, get(_XLINK_HREF), out)
+    if not lazy.NAMES.isdisjoint(element.keys()):
+        elements.collect_lazy(tag, get, out)
     if tag == "style":
         elements.collect_css(element.text or "", out)
+    elif tag == "script" and metadata.is_json(get("type")):
+        metadata.read_json(element.text or "", out)
 
 
 def _read_base(root: Any, out: Collector) -> None:

@@ -50,6 +50,11 @@ def test_refresh() -> None:
     assert found(("refresh", "5")) == []
 
 
+def test_content_location_counts_if_something_was_created() -> None:
+    assert found(("content-location", "x"), status=201) == [("x", "PAGE")]
+    assert found(("content-location", "x"), status=200) == []
+
+
 @pytest.mark.parametrize("status", [201, 301, 302, 303, 307, 308])
 def test_location(status: int) -> None:
     assert found(("location", "x"), status=status) == [("x", "PAGE")]

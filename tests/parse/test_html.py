@@ -72,7 +72,28 @@ def kinds(markup: str, agent: str = "larbinpy") -> list[tuple[str, str]]:
         ("<style>@import 'x'; a{b:url(y)}</style>", [("x", "REQUISITE"), ("y", "REQUISITE")]),
         ("<body background=x><table background=y>", [("x", "IMAGE"), ("y", "IMAGE")]),
         ("<a href=x ping=no>", [("x", "PAGE")]),
-        ("<blockquote cite=no></blockquote><q cite=no></q><html xmlns='http://no/'>", []),
+        ("<img longdesc=x lowsrc=y dynsrc=z>", [("y", "IMAGE"), ("z", "REQUISITE"), ("x", "PAGE")]),
+        ("<iframe src=x longdesc=y></iframe>", [("x", "PAGE"), ("y", "PAGE")]),
+        ("<noframes><body><a href=x>1</a></noframes>", [("x", "PAGE")]),
+        (
+            "<applet codebase=c archive='x.jar, /y.jar'></applet><bgsound src=s><isindex action=i>",
+            [
+                ("c", "PAGE"),
+                ("c/x.jar", "REQUISITE"),
+                ("http://h.example/y.jar", "REQUISITE"),
+                ("s", "REQUISITE"),
+                ("i", "PAGE"),
+            ],
+        ),
+        (
+            "<object data=x codebase=c><param name=Movie value=y.swf><param name=no value=/no>"
+            "<param name=src value=no><param name=z valuetype=ref value=z.x></object>",
+            [("x", "REQUISITE"), ("c", "PAGE"), ("y.swf", "REQUISITE"), ("z.x", "REQUISITE")],
+        ),
+        (
+            "<blockquote cite=x></blockquote><q cite=y></q><p cite=no><html xmlns='http://no/'>",
+            [("x", "PAGE"), ("y", "PAGE")],
+        ),
         ("<a href=javascript:x><a href=mailto:a@b><a href=data:,x><a href=tel:1><a>", []),
         (
             "<noscript><a href=x></noscript><template><a href=y></template>",
@@ -88,6 +109,133 @@ def kinds(markup: str, agent: str = "larbinpy") -> list[tuple[str, str]]:
 )
 def test_kinds_of_links(markup: str, expected: list[tuple[str, str]]) -> None:
     assert kinds(markup) == expected
+
+
+@pytest.mark.parametrize(
+    ("markup", "expected"),
+    [
+        ("<img src=x data-src=/y>", [("x", "IMAGE"), ("/y", "IMAGE")]),
+        ("<img data-srcset='y 1x, /z 2x'>", [("y", "IMAGE"), ("/z", "IMAGE")]),
+        (
+            "<img data-original=x.jpg data-lazy-srcset='y.jpg 9w'>",
+            [("x.jpg", "IMAGE"), ("y.jpg", "IMAGE")],
+        ),
+        (
+            "<iframe data-src=/x></iframe><video data-src=/y data-poster=/z></video>",
+            [("/x", "PAGE"), ("/y", "REQUISITE"), ("/z", "IMAGE")],
+        ),
+        ("<source data-srcset=/x data-src=/y>", [("/y", "REQUISITE"), ("/x", "IMAGE")]),
+        ("<div data-src=x.PNG?1></div><div data-src=/no.html></div>", [("x.PNG?1", "IMAGE")]),
+        (
+            "<div data-bg=x.gif><p data-bg='url(/y)'><p data-bgset='z.png 1x'>",
+            [("x.gif", "IMAGE"), ("/y", "IMAGE"), ("z.png", "IMAGE")],
+        ),
+        # Switches, numbers, colours, templates and JSON.
+        ("<img data-lazy=true data-original=1.5 data-src=no><p data-background=#fff>", []),
+        (
+            "<img data-src='/{width}/no.jpg'><img data-lazy='/{width}/no.jpg'>"
+            "<img data-src='[\"/no.jpg\"]'>",
+            [],
+        ),
+    ],
+)
+def test_links_of_lazy_loaders(markup: str, expected: list[tuple[str, str]]) -> None:
+    found = [(url.removeprefix("http://h.example"), kind) for url, kind in kinds(markup)]
+    assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("markup", "expected"),
+    [
+        ("<form><button formaction=x>", ["x"]),
+        (
+            "<form><input type=submit formaction=x><input type=image src=y formaction=z>",
+            ["x", "y", "z"],
+        ),
+        ("<form method=post><button formaction=no></form>", []),
+        ("<form method=post><button formaction=x formmethod=GET></form>", ["x"]),
+        ("<form><button formaction=no formmethod=post></form>", []),
+        ("<form><button type=button formaction=no><input formaction=no></form>", []),
+        ("<form id=f></form><form method=post><button form=f formaction=x></form>", ["x"]),
+        ("<form id=f method=post></form><form><button form=f formaction=no></form>", []),
+        ("<form method=post></form><form></form><button formaction=no>", []),
+        ("<button formaction=no>", []),
+        # The parser moves the second button out of the table, away from its form.
+        (
+            "<table><form><tr><td><button formaction=x></td><button formaction=y></table>",
+            ["x", "y"],
+        ),
+    ],
+)
+def test_targets_of_buttons_count_if_their_form_uses_get(markup: str, expected: list[str]) -> None:
+    assert sorted(url for url, _ in kinds(markup)) == expected
+
+
+@pytest.mark.parametrize(
+    ("markup", "expected"),
+    [
+        ("<iframe srcdoc='<a href=x>1</a><img src=y>'></iframe>", [("x", "PAGE"), ("y", "IMAGE")]),
+        ('<iframe src=x srcdoc="&lt;a href=&quot;y&quot;&gt;">', [("x", "PAGE"), ("y", "PAGE")]),
+        (
+            "<iframe srcdoc='<base href=/z/><a href=x>'></iframe><a href=y>",
+            [("http://h.example/z/x", "PAGE"), ("y", "PAGE")],
+        ),
+        ("<iframe srcdoc='<iframe srcdoc=&quot;<a href=x>&quot;>'></iframe>", [("x", "PAGE")]),
+    ],
+)
+def test_links_of_a_document_within_an_attribute(
+    markup: str, expected: list[tuple[str, str]]
+) -> None:
+    assert kinds(markup) == expected
+
+
+def test_directives_of_a_document_within_an_attribute_are_not_those_of_the_page() -> None:
+    parsed = read(page(b"<iframe srcdoc='<meta name=robots content=none>'></iframe>"), "x")
+    assert (parsed.noindex, parsed.nofollow) == (False, False)
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "<meta property=og:image content={}>",
+        "<meta name=twitter:image content={}>",
+        "<meta itemprop=image content={}>",
+        '<script type=application/ld+json>{{"@graph": [{{"image": "{}"}}]}}</script>',
+        '<script type=application/ld+json>{{"logo": {{"url": "{}", "width": 1}}}}</script>',
+        '<script type=application/ld+json>{{"@type": "ImageObject", "contentUrl": "{}"}}</script>',
+    ],
+)
+@pytest.mark.parametrize(
+    ("reference", "counts"),
+    [
+        ("/x.png", True),
+        ("http://h.example/x.png", True),
+        ("https://www.H.example:8080/x", True),
+        ("//h.example/x", True),
+        ("http://cdn.example/x.png", False),
+        ("//h.example.evil/x", False),
+        ("none", False),
+    ],
+)
+def test_images_of_metadata_count_on_the_same_site(
+    markup: str, reference: str, counts: bool
+) -> None:
+    expected = [(resolve(reference, HERE), "IMAGE")] if counts else []
+    assert [(resolve(url, HERE), kind) for url, kind in kinds(markup.format(reference))] == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "[" * 100_000, '{"image": 1, "logo": null}', '{"name": "/x.png", "url": "/x.png"}'],
+)
+def test_other_json_has_no_images(text: str) -> None:
+    assert kinds(f"<script type=application/ld+json>{text}</script>") == []
+
+
+def test_a_file_with_the_addresses_of_tiles_is_a_requisite() -> None:
+    name = "<meta name=msapplication-config content={}>"
+    assert kinds(name.format("/t.xml")) == [("http://h.example/t.xml", "REQUISITE")]
+    assert kinds(name.format("none")) == []
 
 
 def test_every_url_once_in_order_of_appearance() -> None:

@@ -3,6 +3,7 @@
 import pytest
 
 from larbinpy.native import native
+from larbinpy.parse import lazy, metadata
 from larbinpy.parse.html import read_tree
 from larbinpy.parse.link import Collector, Kind, Parsed
 from larbinpy.parse.scan import read_html, read_scan
@@ -56,6 +57,25 @@ ORDINARY = {
     "tables": "<table><a href=a><tr><td><a href=b></table><tr><td><a href=c>",
     "template": "<template><a href=a><template><img src=b></template></template><form action=c>",
     "formatting": "<a href=a><b><p><a href=b></b>x</a><p>y</p></a><a href=c>",
+    "lazy": "<img src=a data-src=/b data-srcset='/c 1x, /d 2.5x'><iframe data-src=/e></iframe>"
+    "<div data-src=/f.png data-bg=/g><img data-lazy-src=/h data-original=i.j><img data-src=k>"
+    "<source data-srcset='/l 10w' data-src=/m><video data-src=/n data-poster=/o></video>",
+    "candidates": "<img srcset=',a,, b 1x ,c  00100w,d 0w, e 1.x,f -1x, g (1,2) 2x'>"
+    "<img srcset='h?a&amp;b 1.5x, i&comma; 1x'><source srcset=j>",
+    "documents within": "<iframe srcdoc='<a href=a>' src=b></iframe>"
+    "<noframes><a href=c></noframes>",
+    "buttons": "<form action=a><button formaction=b></button><input type=submit formaction=c>"
+    "</form>"
+    "<button formaction=d formmethod=post></button>",
+    "buttons of forms that post": "<button formaction=a></button><form method=post>"
+    "<button formaction=b></button><button formaction=c formmethod=get></button></form>",
+    "images of metadata": "<meta property=og:image content=http://a.test/a>"
+    "<meta name=image content=/b><meta property=og:image content=https://www.a.test/c>"
+    "<meta property=og:image content=http://b/d>"
+    "<meta name=msapplication-config content=/e.xml><meta property=og:image content='/&quot;f'>"
+    '<script type=application/ld+json>{"image": ["/g", "http://b.test/h"]}</script>',
+    "earlier versions": "<img longdesc=a lowsrc=b><applet archive=c,d><object codebase=e>"
+    "<param name=movie value=/f><param name=x value=/g></object><q cite=h></q><bgsound src=i>",
     "cut": "<a href=a><a href='b",
 }
 
@@ -82,7 +102,10 @@ LEFT = {
     "two bases": "<base href=a><base href=b>",
     "zero": "<a href=a\0>",
     "a mark of UTF-16": "\ufeff<a href=a>",
-    "many questions": "<img srcset='a 1x'>" * 1000,
+    "a base within": "<iframe srcdoc='<base href=/z/><a href=a>'></iframe>",
+    "buttons and both kinds of forms": "<form></form><form method=post><button formaction=a>",
+    "a form after a button": "<button form=f formaction=a></button><form id=f></form>",
+    "many questions": "<img longdesc=a>" * 1000,
 }
 
 
@@ -148,6 +171,22 @@ def test_the_encoding_is_that_of_the_tree(head: str, charset: str | None, name: 
         expected = read(markup, tree=True, charset=charset)
         assert found is not None and found.charset == name
         assert contents(found) == contents(expected)
+
+
+@pytest.mark.parametrize("name", sorted(lazy.NAMES))
+def test_the_scan_knows_all_attributes_of_lazy_loaders(name: str) -> None:
+    markup = "".join(f"<{tag} {name}='/{tag}.png'>" for tag in ("img", "source", "video", "p"))
+    found = contents(read(markup, tree=False))
+    assert found == contents(read(markup, tree=True))
+    assert "/img.png" in str(found) or "/video.png" in str(found)
+
+
+@pytest.mark.parametrize("name", sorted(metadata.IMAGES))
+def test_the_scan_knows_all_images_of_metadata(name: str) -> None:
+    markup = "".join(f"<meta {each}={name} content=/{each}>" for each in ("property", "name"))
+    found = contents(read(markup, tree=False))
+    assert found == contents(read(markup, tree=True))
+    assert "/property" in str(found) and "/name" in str(found)
 
 
 def test_links_of_the_header_come_first_and_are_merged() -> None:

@@ -585,6 +585,97 @@ GRAMMARS = {
 </a></b></div>
 """,
     ),
+    "lazy": _grammar(
+        "img source iframe div section picture video td body meta base svg use a script input",
+        """
+<img src=%U% data-src="%U%" data-srcset="%U% 1x, %U% 2x">
+<img data-src=%U% data-lazy-src=%U% data-original=%U%><img data-src=%U% data-src=%U%>
+<img data-src="/a.jpg" data-srcset="/b.jpg 100w" data-lazy-srcset="/c.jpg 2x">
+<img DATA-SRC=/%U% data-sizes=auto data-lazy=true><img data-lazy=/%U% data-echo=a.b>
+<img data-src='{"a": "/b.png"}'><img data-src='["/b.png"]'><img data-src=a{width}/b.png>
+<img data-src="a&#46;png"><img data-src="&lt;%U%"><img data-src="a/b&amp;c.png">
+<img data-src=x.5><img data-src=.x><img data-src=x.><img data-src=%U%/>
+<img data-srcset=%U% data-poster=%U%><img data-bg=%U% data-bgset="%U%/ 1x">
+<img data-srcset="/%U% 2.5x, /%U% 0w, /%U% 1.x, /%U% -1x"><img srcset="/%U% 10W">
+<img srcset="a 1x,b 2x"><img srcset="a 1x ,b 0x"><img srcset="a  00100w  ,  b,c 1x,">
+<img srcset=","><img srcset="a,,"><img srcset="a 1x 2w, b 3h"><img srcset="a&amp;b 1x, c">
+<source src=%U% srcset="%U% 1x" data-src=/%U% data-srcset="/%U% 1x, /%U%">
+<source data-lazy-srcset="/%U% 100w"><source data-original-srcset=/%U% data-srcset=/%U%>
+<iframe src=%U% data-src=/%U% data-srcset=/%U%></iframe><iframe data-lazy-src=/%U%></iframe>
+<div data-src=/a.jpg></div><div data-src=/a.html></div><div data-src="/a.PNG?x"></div>
+<div data-bg="/%U%" data-src=%U%></div><div data-bg="url('/%U%')"></div><p data-background=#fff>
+<div data-bg-multi="url(/%U%), url(%U%)" data-background-image="%U%"></div>
+<td data-bg=/%U%><td data-src=/x.png><tr data-src=/x><body data-background=/%U%>
+<video data-src=/%U% data-poster=/%U%></video><div data-poster=/p.png></div>
+<svg data-src=/x.svg><use data-src=/y.png xlink:href=%U% /><g data-bg=/%U%></g></svg>
+<script data-src=/%U%></script><a data-src=/x.webp href=%U%>x</a><embed data-src=/%U%>
+<input data-src=/x.png><base data-src=/x.png><meta data-src=/x.png><link data-src=/x.png>
+<form data-src=/x.png action=%U%></form>
+""",
+    ),
+    "within": _grammar(
+        "iframe noframes button input form table applet param object blockquote q ins p select",
+        """
+<iframe srcdoc="<a href=%U%>x</a><img src=%U%>"></iframe>
+<iframe srcdoc='<p style="b:url(%U%)"><script src=%U%></script>' src=%U% longdesc=%U%></iframe>
+<iframe srcdoc="&lt;a href=&quot;%U%&quot;&gt;"></iframe><iframe srcdoc></iframe>
+<iframe srcdoc="<base href=/z/><a href=b>">%L%</iframe>%L%
+<iframe srcdoc="<iframe srcdoc='<a href=%U%>'>%L%"></iframe>
+<iframe srcdoc="<meta name=robots content=none><meta charset=%C%>%L%"></iframe>
+<iframe srcdoc="&lt;&#98;ase href=/y/&gt;&lt;a href=c&gt;"></iframe>
+<noframes>%L%</noframes>%L%<noframes><base href=/w/>%L%</noframes>
+<noframes><body background=%U%>%L%<noframes>%L%</noframes>%L%
+<table><noframes>%L%</noframes><tr><td></table><noframes background=%U%>x</noframes>
+<select><noframes>%L%</noframes></select>%L%
+<form action=%U%><button formaction=%U%>x</button></form>
+<form action=%U%></form><button formaction=%U%>x</button>
+<form method=post id=f><button formaction=%U%>x<button formaction=%U% formmethod=get>y</form>
+<form id=g></form><button form=g formaction=%U%>x<button form=f formaction=%U%>
+<button formaction=%U%>x</button><form action=%U%></form>
+<button type=button formaction=%U%><button type=reset formaction=%U%>
+<button type=SUBMIT formaction=%U%>
+<input type=submit formaction=%U%><input type=image src=%U% formaction=%U%><input formaction=%U%>
+<form method=dialog><input type=submit formaction=%U% formmethod=POST></form>
+<table><form method=post><button formaction=%U%><tr><td><button formaction=%U%></table>
+<form><template><button formaction=%U%></template></form>
+<form method=g&#101;t><button formaction=%U% formmethod=g&#101;t>
+<img longdesc=%U% lowsrc=%U% dynsrc=%U%><frame longdesc=%U%>
+<applet codebase=%U% archive="a.jar, /b.jar">%L%</applet><applet archive=%U%>
+<object codebase=%U% data=%U%><param name=movie value=/%U%><param name=x value=/y></object>
+<param name=src value=%U%><param valuetype=ref value=/%U%><param name=s&#114;c value=/%U%>
+<blockquote cite=%U%><q cite=%U%><ins cite=%U%><del cite=%U%>x</del></ins></q></blockquote>
+<p cite=%U% archive=%U% codebase=%U% formaction=%U% longdesc=%U%><bgsound src=%U%>
+<svg><button formaction=%U%></svg><svg><noframes>%L%</noframes></svg>
+""",
+    ),
+    "metadata": _grammar(
+        "meta script head p template svg",
+        """
+<meta property=og:image content=%U%><meta name=twitter:image content="%U%">
+<meta property="og:image" content="http://h.example/a.png"><meta content=/b.png property=OG:IMAGE>
+<meta property=og:image content=//h.example/c.png><meta name=image content=d.png>
+<meta property=og:image content=https://www.h.example/e.png><meta itemprop=image content=/f>
+<meta property=og:image content="http://h.example:80/g.png"><meta property=og:image content=g>
+<meta property=og:image content="http://o.example/a.png?x=1&amp;y"><meta property=og:image>
+<meta property=og:image content="http://h.example/a.png?x=1&amp;y&copy"><meta name=og:image content>
+<meta property="og&#58;image" content=/h.png><meta property=og:image:width content=1/2>
+<meta property=og:title name=twitter:image:src content=/i.png><meta name=thumbnail content=/{x}>
+<meta name=msapplication-TileImage content=/j.png><meta name=msapplication-config content=/k.xml>
+<meta name=msapplication-config content=none><meta name=robots property=og:image content=/noindex>
+<meta property=og:image content='http:\\h.example\\l.png'><meta property=og:image content=http:/x>
+<meta property=og:image content='/m"n.png'><meta property=og:image content="\t/o.png ">
+<script type=application/ld+json>{"image": "/%U%", "logo": {"url": "/%U%"}}</script>
+<script type="application/ld+json" src=%U%>{"@type": "ImageObject", "url": "/%U%"}</script>
+<script type=" application/LD+JSON">[{"image": ["/a", {"contentUrl": "http://h.example/b"}]}]</script>
+<script type=application/ld+json>{"image": "http://o.example/x"</script>
+<script type=application/ld+json; xlink:href=%U%>{"image": "/c"}</script>
+<script type=application&#47;ld+json>{"image": "/\u0064&amp;"}</script>
+<script type=application/ld+json>{"image": "/e"}
+<template><script type=application/ld+json>{"image": "/f"}</script></template>
+<svg><script type=application/ld+json>{"image": "/g"}</script></svg>
+<noscript><meta property=og:image content=/h></noscript><body><meta property=og:image content=/i>
+""",
+    ),
     "deep": _grammar(
         "div b a svg table template form font ul li span object",
         """
@@ -657,7 +748,8 @@ CODECS = _words(
 ATTRIBUTES = _words(
     "href src srcset style rel action background xlink:href data poster class id type method as"
     " imagesrcset name content http-equiv charset HREF xml:base hreflang data-href srcdoc"
-    ' longdesc media alt / = "'
+    " longdesc data-src data-srcset data-bg formaction property"
+    ' media alt / = "'
 )
 VALUES = _words(
     "nofollow stylesheet icon image IMAGE post get x  a>b < robots refresh noindex preload x-y"
