@@ -9,14 +9,15 @@ from html import escape, unescape
 import turbohtml
 
 from larbinpy.loop.steps import Steps
-from larbinpy.parse import long_runs
+from larbinpy.parse import lazy, long_runs
 
 #: Attributes that are references or hold references.
 _HOLDERS = (
     *("href", "src", "srcset", "imagesrcset", "action", "formaction", "data", "poster"),
-    *("background", "style", "cite", "longdesc", "xlink:href"),
+    *("background", "style", "cite", "longdesc", "lowsrc", "dynsrc", "srcdoc", "xlink:href"),
+    *sorted(lazy.NAMES),
 )
-_SELECTOR = ",".join(f"[{name}]" for name in _HOLDERS).replace(":", r"\:") + ",meta,style"
+_SELECTOR = ",".join(f"[{name}]" for name in _HOLDERS).replace(":", r"\:") + ",meta,style,noframes"
 #: Those and the attributes that decide how they are rewritten.
 _WANTED = frozenset(_HOLDERS) | {"rel", "http-equiv", "content", "integrity", "crossorigin"}
 #: Characters that the parser gets at once: 3 ms.
@@ -56,7 +57,7 @@ class Marked:
     spans: dict[str, Span]
     #: Span of its start tag.
     whole: Span
-    #: Span of the text of a <style>.
+    #: Span of the text of a <style> or, in HTML, of a <noframes>.
     inner: Span | None = None
 
 
@@ -167,7 +168,7 @@ def _marked(
         values = {name: element.attr(name) or "" for name in short}
         start = location.start_tag
         inner = None
-        if element.tag == "style" and location.end_tag is not None:
+        if element.tag in ("style", "noframes") and location.end_tag is not None:
             inner = in_text(start.end_offset, location.end_tag.start_offset)
         whole = in_text(start.start_offset, start.end_offset)
         yield Marked(element.tag, values, short, whole, inner)

@@ -4,6 +4,10 @@ Pages are not serialized from a tree. The tree gives the position of each attrib
 and only values that change are replaced; everything else, including mistakes, is not changed. XML
 has a scanner of its own, because an HTML parser reads it wrongly.
 
+Documents within an attribute (srcdoc) or a text (<noframes>) are rewritten in the same way.
+Metadata, such as Open Graph, stays as it is: browsers do not load it, and other programs want URLs
+of the Web there.
+
 Attributes that would keep a browser from showing the stored page are removed: `<base href>`,
 which the new links do not need; `integrity` and `crossorigin` of stored files, as style sheets are
 rewritten and files have no origin; and a Content-Security-Policy in the page.
@@ -17,6 +21,7 @@ from enum import Enum
 
 from larbinpy.loop.steps import Steps, run_to_end
 from larbinpy.page import Page
+from larbinpy.parse import lazy
 from larbinpy.parse.body import is_html
 from larbinpy.parse.charset import decode, document, encoded, query_encoder, text_of
 from larbinpy.parse.css import replace_css_urls
@@ -33,16 +38,23 @@ ReferenceTo = Callable[[str], str | None]
 _STEP = 256
 
 #: Attributes that are one reference, on any element.
-_REFERENCES = ("href", "src", "poster", "background", "xlink:href", "cite", "longdesc")
+_REFERENCES = (
+    *("href", "src", "poster", "background", "xlink:href", "cite", "longdesc"),
+    *("lowsrc", "dynsrc"),
+)
+#: Those of lazy loaders, which may hold other values.
+_LAZY = (*lazy.SOURCES, *lazy.BACKGROUNDS, lazy.POSTER)
 #: Targets of forms, which only the original server can answer; they become absolute.
 _FORMS = ("action", "formaction")
-_CANDIDATES = ("srcset", "imagesrcset")
+_CANDIDATES = ("srcset", "imagesrcset", *lazy.SETS, *lazy.BACKGROUND_SETS)
 #: Attributes that check the content or the origin of a file.
 _CHECKS = ("integrity", "crossorigin")
 #: Relation that names the origin of a page; it stays absolute.
 _ORIGIN = "canonical"
 _MAX_REFERENCE = 4 * MAX_LENGTH
 _BLANKS = " \t\n\f\r"
+#: Documents within a document within a document that are rewritten.
+_MOST_WITHIN = 3
 
 
 class Form(Enum):
@@ -140,6 +152,14 @@ class _References:
         self._found: dict[str, tuple[str | None, bool]] = {}
         self.encode: Callable[[str], str] | None = None
 
+    def within(self, base: str | None) -> "_References":
+        """The references of a document within the page, whose `<base>` has the href `base`."""
+        if base is None:
+            return self
+        inner = _References(self._base, self._reference_to, base)
+        inner.encode = self.encode
+        return inner
+
     def new(self, reference: str) -> str | None:
         """Return the reference to write in place of `reference`; None to leave it."""
         return self._look_up(reference)[0]
@@ -184,16 +204,26 @@ class _References:
         return href if href and href.startswith(("http:", "https:")) else None
 
 
-def _edited(text: str, elements: Iterable[Marked], references: _References) -> Steps[str]:
+def _edited(
+    text: str, elements: Iterable[Marked], references: _References, within: int = 0
+) -> Steps[str]:
     edits = Edits(text)
     for number, element in enumerate(elements, 1):
-        yield from _edit(element, edits, references)
+        yield from _edit(element, edits, references, within)
         if number % _STEP == 0:
             yield
     return (yield from edits.applied())
 
 
-def _edit(element: Marked, edits: Edits, references: _References) -> Steps[None]:
+def _edited_within(text: str, references: _References, within: int) -> Steps[str]:
+    """Rewrite a document within a document."""
+    if "<" not in text or within >= _MOST_WITHIN:
+        return text
+    base, marked = yield from read_marked_html(text)
+    return (yield from _edited(text, marked, references.within(base), within + 1))
+
+
+def _edit(element: Marked, edits: Edits, references: _References, within: int) -> Steps[None]:
     values = element.values
     match element.tag:
         case "base":
@@ -206,12 +236,23 @@ def _edit(element: Marked, edits: Edits, references: _References) -> Steps[None]
             start, end = element.inner
             sheet = yield from replace_css_urls(edits.text[start:end], references.new)
             edits.replace(start, end, sheet)
+        case "noframes" if element.inner is not None:
+            start, end = element.inner
+            inner = yield from _edited_within(edits.text[start:end], references, within)
+            edits.replace(start, end, inner)
+    if "srcdoc" in values:
+        inner = yield from _edited_within(values["srcdoc"], references, within)
+        edits.put(element, "srcdoc", inner)
     local = _edit_references(element, edits, references)
     for name in _CANDIDATES:
         if name in values:
             edits.put(element, name, (yield from replace_srcset(values[name], references.new)))
     if "style" in values:
         edits.put(element, "style", (yield from replace_css_urls(values["style"], references.new)))
+    for name in _LAZY:
+        if name in values:
+            new = yield from _lazy(values[name], references)
+            edits.put(element, name, new)
     for name in _FORMS:
         if name in values:
             edits.put(element, name, references.absolute(values[name]))
@@ -219,6 +260,13 @@ def _edit(element: Marked, edits: Edits, references: _References) -> Steps[None]
         for name in _CHECKS:
             if name in values:
                 edits.drop(element, name)
+
+
+def _lazy(value: str, references: _References) -> Steps[str | None]:
+    """The value of an attribute of a lazy loader; None to leave it."""
+    if "(" in value:
+        return (yield from replace_css_urls(value, references.new))
+    return references.new(value) if lazy.is_address(value) else None
 
 
 def _edit_references(element: Marked, edits: Edits, references: _References) -> bool:

@@ -69,6 +69,27 @@ def rewritten(text: str, type_: str = "text/html") -> str:
             "<meta http-equiv=Refresh content='3; URL=\"b\"'>",
             '<meta http-equiv=Refresh content="3; url=b.html">',
         ),
+        (
+            "<img data-src=./b data-srcset='./b 1x, /i?x=1&amp;y 2x'>",
+            '<img data-src="b.html" data-srcset="b.html 1x, ../i%3Fx%3D1%26y 2x">',
+        ),
+        (
+            "<div data-bg=/s.css data-background=#fff data-lazy=true><p data-bg='url(/s.css)'>",
+            '<div data-bg="../s.css" data-background=#fff data-lazy=true>'
+            '<p data-bg="url(../s.css)">',
+        ),
+        ('<img data-src=\'{"a": "/b"}\'>', '<img data-src=\'{"a": "/b"}\'>'),
+        (
+            "<iframe srcdoc=\"<a href='b'>&amp;amp;</a>\"></iframe>",
+            '<iframe srcdoc="&lt;a href=&quot;b.html&quot;&gt;&amp;amp;&lt;/a&gt;"></iframe>',
+        ),
+        (
+            "<iframe srcdoc='<base href=/a/x/><a href=../b>'></iframe><a href=b>",
+            '<iframe srcdoc="&lt;base &gt;&lt;a href=&quot;b.html&quot;&gt;"></iframe>'
+            '<a href="b.html">',
+        ),
+        ("<noframes><a href=b>x</a></noframes>", '<noframes><a href="b.html">x</a></noframes>'),
+        ("<img lowsrc=b longdesc=b>", '<img lowsrc="b.html" longdesc="b.html">'),
         # Forms go to the site, as no file can answer.
         ("<form action=b>", '<form action="http://h/a/b">'),
         ("<link rel=canonical href=b>", '<link rel=canonical href="http://h/a/b">'),
