@@ -104,6 +104,11 @@ class Page:
         return self.status == _NOT_MODIFIED
 
     @property
+    def vain(self) -> bool:
+        """Whether a sitemap was looked for and is not there: no page, and no failure either."""
+        return self.url.guess and self.outcome is not Outcome.SUCCESS
+
+    @property
     def type(self) -> str:
         """Media type without parameters, lower case; empty if none was sent.
 

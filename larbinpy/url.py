@@ -401,6 +401,8 @@ class Url:
     redirect: bool = False
     #: A sitemap that robots.txt or an index of sitemaps names.
     sitemap: bool = False
+    #: A sitemap that nothing names. If there is none, the URL leaves no trace.
+    guess: bool = False
     #: A preliminary request: the key of the site that needs it before its URLs may be fetched, by
     #: robots.txt, a login or a probe. None for a URL of the crawl.
     owner: str | None = None

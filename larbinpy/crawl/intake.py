@@ -16,7 +16,7 @@ from larbinpy.outcome import Outcome
 from larbinpy.output.link_record import NO_LINK_NOTES, LinkNotes
 from larbinpy.output.plug import NO_REFRESH, Outputs, Refresher
 from larbinpy.page import Fate, Page
-from larbinpy.parse import Link, Parsed, redirect_target
+from larbinpy.parse import Link, Parsed, is_sitemap, is_sitemap_name, redirect_target
 from larbinpy.parse.link import endorsed, urls
 from larbinpy.soft404.names import is_home
 from larbinpy.stats.counters import Stats
@@ -151,6 +151,8 @@ class Intake:
     def land(self, pages: Sequence[Page]) -> None:
         """Queue pages that the fetcher has completed."""
         for page in pages:
+            if page.url.guess and page.outcome is Outcome.SUCCESS and not is_sitemap(page):
+                page.outcome = Outcome.BAD_TYPE  # such as a page that says "not found"
             self._stats.received(page)
             self._landed.append(page)
 
@@ -172,6 +174,8 @@ class Intake:
             if self._sessions is None or self._passes(page, self._sessions, now):
                 self._process(page, now)
         for page in self._frontier.decided(_FATES):
+            if page.vain:
+                continue
             if page.outcome is not Outcome.SUCCESS:
                 self._output_plug.missed(page)
             self._write_down(page)
@@ -205,6 +209,9 @@ class Intake:
             self._output_reply(page)
             self._frontier.robots_done(page, now, self._wall())
             return
+        if page.vain:
+            self._guessed_in_vain(page, now)
+            return
         soft_404 = self._soft_404s.judge(page)
         if soft_404:
             page.outcome, page.detail = Outcome.ERR_40X, soft_404
@@ -229,6 +236,13 @@ class Intake:
             page.detail = self._frontier.view.target(page.url.href, target[0].url)
         if self._frontier.finished(page, now, self._wall()):
             self._admit(page.url, target, now, redirect=True)
+
+    def _guessed_in_vain(self, page: Page, now: float) -> None:
+        """Complete the URL of a sitemap that is not there; it may be where a redirect leads to."""
+        self._frontier.finished(page, now, self._wall())
+        if page.outcome is Outcome.ERR_30X:
+            links = [link for link in redirect_target(page) if is_sitemap_name(link.url)]
+            self._admit(page.url, links, now, redirect=True)
 
     def _note_refresh(self, page: Page) -> None:
         """Pass a 304 or a redirect to the refresher. This comes first, as the disk may refuse."""

@@ -94,12 +94,21 @@ class Admission:
         return Url(href, depth, priority=priority, seed=True)
 
     def links(
-        self, parent: Url, links: Sequence[Link], *, redirect: bool, sitemaps: bool = False
+        self,
+        parent: Url,
+        links: Sequence[Link],
+        *,
+        redirect: bool,
+        sitemaps: bool = False,
+        guess: bool = False,
     ) -> list[Url]:
         """The URLs of those `links` of a page that are wanted and new.
 
         `sitemaps`: the page is a robots.txt or an index of sitemaps, and all links lead to these.
+        `guess`: they are sitemaps that nothing names; so is where such a URL redirects to.
         """
+        if redirect and parent.guess:
+            sitemaps = guess = True
         if redirect and parent.seed:
             self._scope.area.redirect(parent.href, [link.url for link in links])
         # Most links were seen before, so this is checked first: it takes a fraction of the time.
@@ -114,6 +123,7 @@ class Admission:
         for link, key in unseen:
             url = self._in_scope(parent, link, redirect, sitemaps)
             if isinstance(url, Url):
+                url.guess = guess
                 wanted.append(url)
                 candidates.append(key)
             else:

@@ -150,12 +150,15 @@ class Frontier:
         *,
         redirect: bool = False,
         sitemaps: bool = False,
+        guess: bool = False,
     ) -> list[str]:
         """Take the `links` of a page that are wanted and new; see `Admission.links`.
 
         Returns the hosts of these whose addresses are not known, each once.
         """
-        new = self._admission.links(parent, links, redirect=redirect, sitemaps=sitemaps)
+        new = self._admission.links(
+            parent, links, redirect=redirect, sitemaps=sitemaps, guess=guess
+        )
         if not new:
             return []
         for url in new:
@@ -216,9 +219,10 @@ class Frontier:
         site = self._registry.get(page.url.owner or "")
         depth = max((url.depth for url in site.waiting), default=-1) if site else -1
         sitemaps = self._lifecycle.robots_done(page, now, wall)
-        urls = (resolve(text, page.url.href) for text in sitemaps)
+        urls = (resolve(text, page.url.href) for text in sitemaps.references)
         links = [Link(url, Kind.PAGE, nofollow=False) for url in urls if url]
-        self.admit(Url(page.url.href, depth), links, now, sitemaps=True)
+        parent = Url(page.url.href, depth)
+        self.admit(parent, links, now, sitemaps=True, guess=sitemaps.guessed)
 
     def login_done(self, page: Page, now: float, wall: float) -> None:
         """Process the reply to a request of a login."""
@@ -255,7 +259,8 @@ class Frontier:
         be tried again.
         """
         # Not tried again if a rule rejects it that came after it was taken from the store.
-        last = self._scope.rules.were_others and self._scope.rejecting(page.url) is not None
+        rejected = self._scope.rules.were_others and self._scope.rejecting(page.url) is not None
+        last = rejected or page.url.guess
         decided = self._lifecycle.page_done(page, now, wall, last=last)
         if decided:
             self._fetched.append(page)

@@ -13,7 +13,7 @@ from larbinpy.frontier.addresses.schedule import IPSites
 from larbinpy.frontier.login_step import NO_LOGINS, LoginStep, SiteLogins
 from larbinpy.frontier.preliminary import CLOSED_TIME, PreliminaryRequests
 from larbinpy.frontier.probe_step import NO_PROBES, ProbeStep, SiteProbes
-from larbinpy.frontier.robots_step import RobotsStep
+from larbinpy.frontier.robots_step import RobotsStep, Sitemaps
 from larbinpy.frontier.sites.name_requests import NameRequests
 from larbinpy.frontier.sites.named_site import NamedSite
 from larbinpy.frontier.sites.registry import SiteRegistry
@@ -203,7 +203,7 @@ class SiteLifecycle:
 
     # robots.txt, logins and probes.
 
-    def robots_done(self, page: Page, now: float, wall: float) -> list[str]:
+    def robots_done(self, page: Page, now: float, wall: float) -> Sitemaps:
         """Process the reply to a robots.txt request; return its sitemaps."""
         self.landed(page, now, wall)
         return self._robots.replied(page, now)

@@ -1,5 +1,7 @@
 """The step of a site to its robots.txt (RFC 9309)."""
 
+from typing import NamedTuple
+
 from larbinpy.fetch.robots import Rules, whole_lines
 from larbinpy.frontier.addresses.schedule import IPSites
 from larbinpy.frontier.preliminary import CLOSED_TIME, PreliminaryRequests, Way
@@ -17,6 +19,19 @@ from larbinpy.url import Url, resolve
 _HOPS = 5
 #: RFC 9309, 2.4: robots.txt is not used for longer than a day.
 _RULES_TIME = 24 * 3600.0
+
+
+class Sitemaps(NamedTuple):
+    """The sitemaps of a site, as references from its robots.txt."""
+
+    references: tuple[str, ...] = ()
+    #: No robots.txt names them.
+    guessed: bool = False
+
+
+_NONE = Sitemaps()
+#: The place where most sites have it (sitemaps.org names no other in its examples).
+_USUAL = "/sitemap.xml"
 
 
 class RobotsStep:
@@ -46,28 +61,30 @@ class RobotsStep:
         self._requests.send(Url(f"{site.key}/robots.txt", 0, owner=site.key), now)
         self._requests.release(site)
 
-    def replied(self, page: Page, now: float) -> list[str]:
-        """Process the reply to a request (RFC 9309, 2.3.1); return the sitemaps of the file."""
+    def replied(self, page: Page, now: float) -> Sitemaps:
+        """Process the reply to a request (RFC 9309, 2.3.1); return the sitemaps of the site."""
         self.fetched += page.status > 0
         owner = self._registry.get(page.url.owner or "")
         if owner is None or owner.state is not State.ROBOTS:
-            return []
+            return _NONE
         if page.outcome in READABLE:
             body = page.body if page.truncated is None else whole_lines(page.body)
             rules = Rules.parse(body)
             packed = self._rules.pack(body, rules)
             delay = self._rules.delay(owner, rules)
             self._open(owner, packed, now + _RULES_TIME, now, delay)
-            return list(rules.sitemaps)
+            named = tuple(rules.sitemaps)
+            return Sitemaps(named) if named else _guessed(owner)
         if page.outcome is Outcome.ERR_30X:
             self._redirected(owner, page, now)
         elif page.outcome is Outcome.BAD_TLS and page.url.site == owner.key:
             self._way.give_up(owner, Outcome.BAD_TLS, now, page.detail)
         elif page.outcome is Outcome.ERR_40X and not asks_for_less(page.status):
             self._open(owner, self._rules.allow_all, now + _RULES_TIME, now)
+            return _guessed(owner)
         else:
             self._failed(owner, page.url, page.outcome, now, failure(page.status, page.detail))
-        return []
+        return _NONE
 
     def _redirected(self, owner: NamedSite, page: Page, now: float) -> None:
         location = page.header("location")
@@ -123,3 +140,8 @@ class RobotsStep:
             site.wait_until(now + site.pace.least)
         self._ip_sites.withdraw(site)
         self._way.opened(site, now)
+
+
+def _guessed(site: NamedSite) -> Sitemaps:
+    """The sitemap to look for at a site whose robots.txt names none."""
+    return Sitemaps((site.key + _USUAL,), guessed=True) if site.settings.guess_sitemap else _NONE

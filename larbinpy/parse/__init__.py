@@ -8,6 +8,8 @@ page's type; if the type says nothing, by the beginning of the body.
     scan        ordinary HTML pages without a tree, with the compiled module
     html, xml   trees to elements
     elements    which attributes of an element are links
+    lazy        the attributes of lazy loaders
+    metadata    images in Open Graph, Twitter Cards and JSON-LD
     feeds       sitemaps, RSS and Atom, as streams, with lxml
     headers     Link, Refresh, Location, X-Robots-Tag
     directives  robots directives of a page
@@ -21,7 +23,7 @@ page's type; if the type says nothing, by the beginning of the body.
 
 from larbinpy.agent import product_token
 from larbinpy.page import Page
-from larbinpy.parse.body import may_link, read_body, read_unlabelled
+from larbinpy.parse.body import is_sitemap, is_sitemap_name, may_link, read_body, read_unlabelled
 from larbinpy.parse.charset import sniff
 from larbinpy.parse.css import css_urls
 from larbinpy.parse.headers import read_headers, redirect_target
@@ -38,6 +40,8 @@ __all__ = [
     "Parsed",
     "css_urls",
     "form_of",
+    "is_sitemap",
+    "is_sitemap_name",
     "links",
     "may_link",
     "meta_refresh",

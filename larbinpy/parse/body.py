@@ -18,6 +18,7 @@ UNKNOWN = frozenset(
 )
 _GZIP = frozenset({"application/gzip", "application/x-gzip"})
 _GZIP_MAGIC = b"\x1f\x8b\x08"
+_BLANK = b"\xef\xbb\xbf \t\r\n"
 _MANIFEST_NAMES = (".webmanifest", "/manifest.json")
 
 _HEAD = 512
@@ -58,10 +59,25 @@ def may_link(page: Page) -> bool:
     if kind in ("text/html", "text/css", "application/manifest+json"):
         return True
     if page.body.startswith(_GZIP_MAGIC):
-        return _is_packed_feed(next(feeds.gunzip(page.body), b""))
+        return _is_feed(next(feeds.gunzip(page.body), b""))
     if kind in UNKNOWN or kind in _GZIP:
         return _is_markup(page.body) or _is_manifest(page)
     return kind.endswith(("+xml", "/xml")) or _is_manifest(page) or _is_text_sitemap(page)
+
+
+def is_sitemap(page: Page) -> bool:
+    """Whether the body of `page` is a sitemap or feed, whatever its type is."""
+    body = page.body
+    if body.startswith(_GZIP_MAGIC):
+        return _is_feed(next(feeds.gunzip(body), b""))
+    if is_xml(body):
+        return _is_feed(body)
+    return page.type == "text/plain" and body.lstrip(_BLANK).startswith((b"http://", b"https://"))
+
+
+def is_sitemap_name(url: str) -> bool:
+    """Whether a URL is named as sitemaps are, so that nothing else is likely to be there."""
+    return url.partition("?")[0].endswith((".xml", ".xml.gz"))
 
 
 def read_unlabelled(body: bytes, charset: str | None, out: Collector) -> str | None:
@@ -94,14 +110,14 @@ def _read_gzip(body: bytes, out: Collector) -> str | None:
     """Read a sitemap or feed in a gzip file; servers send no other documents that way."""
     chunks = feeds.gunzip(body)
     first = next(chunks, b"")
-    if not _is_packed_feed(first):
+    if not _is_feed(first):
         return None
     encoding, name = xml.encoding_of(first, None)
     feeds.read_feed(chain([first], chunks), encoding, out)
     return name
 
 
-def _is_packed_feed(first: bytes) -> bool:
+def _is_feed(first: bytes) -> bool:
     encoding, _ = xml.encoding_of(first, None)
     return xml.root_name(first, encoding) in feeds.ROOTS
 

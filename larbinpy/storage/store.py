@@ -28,7 +28,7 @@ _ORDINARY = "-"
 _PRIORITY = "+"
 _PRIORITY_BIT, _SEED_BIT, _REQUISITE_BIT = 1, 2, 4
 #: Lines of earlier versions lack these bits.
-_REDIRECT_BIT, _SITEMAP_BIT = 8, 16
+_REDIRECT_BIT, _SITEMAP_BIT, _GUESS_BIT = 8, 16, 32
 #: The bits above these are the origin.
 _ORIGIN_SHIFT = 8
 
@@ -41,6 +41,7 @@ def encode(url: Url) -> str:
         | url.requisite * _REQUISITE_BIT
         | url.redirect * _REDIRECT_BIT
         | url.sitemap * _SITEMAP_BIT
+        | url.guess * _GUESS_BIT
         | url.origin << _ORIGIN_SHIFT
     )
     return f"{url.href} {url.depth} {url.hops} {flags} {url.via or '-'}"
@@ -58,6 +59,7 @@ def decode(line: str, place: int = 0) -> Url:
         url.requisite = bool(flags & _REQUISITE_BIT)
         url.redirect = bool(flags & _REDIRECT_BIT)
         url.sitemap = bool(flags & _SITEMAP_BIT)
+        url.guess = bool(flags & _GUESS_BIT)
         url.origin = flags >> _ORIGIN_SHIFT
     return url
 

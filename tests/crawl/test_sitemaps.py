@@ -70,3 +70,88 @@ def test_sitemaps_count_as_pages(mapped: Web, crawl: Worlds) -> None:
     world = crawl("stay host", "limitPageBySite 3", seeds=["a.test/guide/"])
     assert len(world.fetched) == 3
     assert "a.test/index.xml" in world.fetched
+
+
+# A sitemap that nothing names.
+
+
+@pytest.fixture
+def unnamed(web: Web) -> Web:
+    """A site whose sitemap has one page that no link leads to."""
+    web.page("a.test/")
+    web.page("a.test/hidden")
+    web.put("a.test/sitemap.xml", listed(web.url("a.test/hidden")))
+    return web
+
+
+@pytest.mark.parametrize("robots", ["User-agent: *\nDisallow: /private", None])
+def test_a_sitemap_is_looked_for_where_robots_txt_names_none(
+    unnamed: Web, crawl: Worlds, robots: str | None
+) -> None:
+    if robots is not None:
+        unnamed.robots("a.test", robots)
+    world = crawl("stay host", "guessSitemap", seeds=["a.test/"])
+    assert world.fetched == {"a.test/", "a.test/hidden", "a.test/sitemap.xml"}
+
+
+def test_no_sitemap_is_looked_for_if_that_is_off_or_robots_txt_names_one(
+    unnamed: Web, crawl: Worlds
+) -> None:
+    world = crawl("stay host", "guessSitemap off", seeds=["a.test/"])
+    assert [asked.path for asked in world.pages_asked] == ["/"]
+    unnamed.robots("a.test", f"Sitemap: {unnamed.url('a.test/other.xml')}")
+    unnamed.put("a.test/other.xml", listed())
+    world = crawl("stay host", "guessSitemap", seeds=["a.test/"])
+    assert {asked.path for asked in world.pages_asked} == {"/", "/other.xml"}
+
+
+def test_no_sitemap_is_looked_for_where_robots_txt_forbids_it(unnamed: Web, crawl: Worlds) -> None:
+    unnamed.robots("a.test", "User-agent: *\nDisallow: /*.xml")
+    world = crawl("stay host", "guessSitemap", seeds=["a.test/"])
+    assert [asked.path for asked in world.pages_asked] == ["/"]
+    assert set(world.fates) == {"a.test/"}
+
+
+def test_no_sitemap_is_looked_for_if_its_pages_would_be_too_deep(
+    unnamed: Web, crawl: Worlds
+) -> None:
+    world = crawl("stay host", "guessSitemap", "depthInSite 0", seeds=["a.test/"])
+    assert [asked.path for asked in world.pages_asked] == ["/"]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Answer(b"no", "text/plain", 404),
+        Answer(b"no", "text/plain", 503),
+        Answer(b"<!doctype html><title>Not found</title><a href=/x>x</a>", "text/html"),
+        Answer(b"", "application/xml"),
+    ],
+)
+def test_a_sitemap_that_is_not_there_leaves_no_trace(
+    web: Web, crawl: Worlds, answer: Answer
+) -> None:
+    web.page("a.test/")
+    web.put("a.test/sitemap.xml", answer)
+    world = crawl("stay host", "guessSitemap", "retries 2", "waitDuration 5", seeds=["a.test/"])
+    assert sorted(asked.path for asked in world.pages_asked) == ["/", "/sitemap.xml"]
+    assert set(world.fates) == {"a.test/"}
+    report = world.crawl.report
+    assert (report["pages"], report["success"]) == (1, 1)
+    assert sum(world.report_outcomes.values()) == 1
+    assert report["retries"] == 0 and report["urls_queued"] == 0
+
+
+def test_a_redirect_of_a_sitemap_is_followed_to_sitemaps_alone(web: Web, crawl: Worlds) -> None:
+    targets = {"a.test": "/wp-sitemap.xml", "b.test": "/start", "c.test": "/gone.xml"}
+    for host, target in targets.items():
+        web.page(f"{host}/", "/start")
+        web.put(f"{host}/sitemap.xml", Answer(status=302, headers=(f"Location: {target}",)))
+        web.page(f"{host}/start")
+    web.put("a.test/wp-sitemap.xml", listed(web.url("a.test/hidden")))
+    web.page("a.test/hidden")
+    world = crawl("stay host", "guessSitemap", seeds=["a.test/", "b.test/", "c.test/"])
+    pages = {f"{host}/{name}" for host in targets for name in ("", "start")}
+    assert set(world.fates) == pages | {"a.test/wp-sitemap.xml", "a.test/hidden"}
+    assert world.fetched == set(world.fates)
+    assert "/gone.xml" in {asked.path for asked in world.pages_asked}

@@ -228,6 +228,13 @@ def test_probe_soft_404_drops_pages_like_that_for_an_impossible_name(
 # URLs that must not be requested.
 
 
+@effect_of("guessSitemap")
+def test_guess_sitemap_asks_for_one_that_nothing_names(web: Web, crawl: Worlds) -> None:
+    web.pages("a.test/")
+    asked = [crawl(f"guessSitemap {word}").pages_asked for word in ("on", "off")]
+    assert [sorted(each.path for each in all_) for all_ in asked] == [["/", "/sitemap.xml"], ["/"]]
+
+
 @effect_of("ignoreRobots")
 def test_ignore_robots_does_not_even_ask(web: Web, crawl: Worlds) -> None:
     web.robots("a.test", "User-agent: *", "Disallow: /closed")

@@ -62,12 +62,14 @@ def hrefs(lines: Iterable[str]) -> list[str]:
 # Lines.
 
 
-@given(st.text("http:/a.ä%?#@ \n\t\x00|^`{}<>\"'\\\x7f\x85\u2028", max_size=30), st.integers(0, 31))
+@given(st.text("http:/a.ä%?#@ \n\t\x00|^`{}<>\"'\\\x7f\x85\u2028", max_size=30), st.integers(0, 63))
 def test_a_line_is_a_url(rest: str, flags: int) -> None:
     href = resolve("http://a.test/" + rest)
     if href is not None:
-        priority, seed, requisite, redirect, sitemap = (bool(flags >> n & 1) for n in range(5))
-        there = Url(href, 3, href, 0, 1, priority, seed, requisite, redirect, sitemap)
+        traits = ("priority", "seed", "requisite", "redirect", "sitemap", "guess")
+        there = Url(href, 3, href, hops=1)
+        for bit, trait in enumerate(traits):
+            setattr(there, trait, bool(flags >> bit & 1))
         line = encode(there)
         assert decode(line) == there
         assert line.isascii() and len(line.splitlines()) == 1

@@ -32,6 +32,7 @@ From t@example.com
 UserAgent larbinpy
 allowPrivate
 waitDuration 0
+guessSitemap off
 maxConnexionsBySite 4
 pagesConnexions 32
 maxUrlsBySite 500

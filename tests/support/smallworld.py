@@ -37,6 +37,7 @@ From me@larbinpy.invalid
 UserAgent larbinpy
 allowPrivate
 waitDuration 0
+guessSitemap off
 dnsServer {dns}
 outputDir {folder}/out
 stateDir {folder}/state

@@ -44,6 +44,7 @@ class SettingsBySite:
             retries=config.retries,
             retry_wait=config.retry_wait,
             ignore_robots=config.ignore_robots,
+            guess_sitemap=config.guess_sitemap,
             connexions=connexions,
             group=group,
             limits=SiteLimits(

@@ -54,6 +54,8 @@ class SiteSettings:
     sources: Mapping[str, str] = field(default_factory=dict)
     #: Different sites so far.
     sites: int = 0
+    #: guessSitemap.
+    guess_sitemap: bool = False
 
     def source(self, keyword: str, value: str = "") -> str:
         """A setting with its value, and the line if a site block sets it."""
