@@ -47,13 +47,13 @@ def test_a_rule_that_comes_while_the_crawl_runs(web: Web, crawl: Worlds) -> None
     web.make = lambda place: Answer(place.encode())
     world = crawl(f"inputPort {port}", "reject **/gone")
     before, _, _, wrong, after, explained, *_, missing, foo, _, _ = client.answers
-    assert shown(before) == [(1, "reject **/gone", "larbin.conf:10")]
+    assert shown(before) == [(1, "reject **/gone", "larbin.conf:11")]
     assert before["rules"][0]["decided"] == 1
     assert "reject: /(/ is not a regular expression" in wrong["error"]
     assert shown(after) == [
         (1, "accept **/old/keep", "console"),
         (2, "reject **/old/**", "console"),
-        (3, "reject **/gone", "larbin.conf:10"),
+        (3, "reject **/gone", "larbin.conf:11"),
     ]
     assert explained["url"] == web.url("a.test/old/1")
     assert missing["error"] == "there is no rule 9; the last is 3"

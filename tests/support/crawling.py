@@ -326,7 +326,8 @@ def crawl_demo(
     """Crawl the demo web as ``larbinpy demo`` does, with `settings` of its larbin.conf."""
     folder.mkdir(parents=True, exist_ok=True)
     conf, out, state = folder / "larbin.conf", folder / "mirror", folder / "state"
-    conf.write_text(demo.conf(out, state, **settings))
+    # Its tests count requests.
+    conf.write_text(demo.conf(out, state, **settings) + "\nguessSitemap off\n")
     crawl = Crawl(load(str(conf), {}, ()), start=start)
     code = crawl.run()
     return Crawled(code, crawl, read_log(state / "crawl.jsonl"), out)
