@@ -16,7 +16,6 @@ from typing import Any
 
 from larbinpy._version import __version__
 from larbinpy.config.checking import checked, unknown_attribute
-from larbinpy.config.dropped import DROPPED
 from larbinpy.config.fleet_kinds import FLEET, NODE
 from larbinpy.config.host_pattern import HostPattern
 from larbinpy.config.hours import ALWAYS
