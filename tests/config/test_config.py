@@ -62,7 +62,8 @@ def test_defaults() -> None:
     assert (config.proxy, config.ca_file, config.start_url) == (None, None, ())
     assert config.user_agent.startswith("larbinpy/")
     switches = [row for row in SETTINGS.values() if not row.kind.words]
-    assert [row.keyword for row in switches if getattr(config, row.attribute)] == ["keepLinks"]
+    on = [row.keyword for row in switches if getattr(config, row.attribute)]
+    assert on == ["keepLinks", "guessSitemap"]
 
 
 def test_a_config_cannot_be_changed() -> None:
