@@ -46,7 +46,7 @@ Freshness is the part of the pages that equals its copy, as a mean over the whol
 includes the time in which a schedule learns. `scripts/experiments/changerates.py` has the sources
 of the rates, `schedules.py` those of the schedules, and `freshness.py` the rules. "Omniscient" and
 "proportional" know the true rates, the first one also at the moment when they change. The
-estimator was tuned on the log-normal rates."""
+estimator was tuned on the log-normal rates and the five groups, in smaller runs."""
 
 
 @dataclass(frozen=True)
