@@ -29,6 +29,7 @@ COMMANDS = {
     "search",
     "show",
     "changes",
+    "revisit",
     "index",
     "export",
     "serve",

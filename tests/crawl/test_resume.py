@@ -384,7 +384,8 @@ from larbinpy import Crawl, load
 from larbinpy.crawl.resources.surroundings import DEFAULT, Tuning
 from larbinpy.output.report import write_report
 assert DEFAULT.grace == 10
-crawl = Crawl(load(None, {}, ()), tuning=Tuning(grace=0.5))
+settings = {"LARBINPY_GUESSSITEMAP": "off"}
+crawl = Crawl(load(None, settings, ()), tuning=Tuning(grace=0.5))
 code = crawl.run()
 write_report(sys.argv[1], crawl.report)
 sys.exit(code)

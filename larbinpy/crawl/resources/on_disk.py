@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 
 NO_PARTS: Mapping[str, SavedPart] = MappingProxyType({})
 NO_VALUES: Mapping[str, SavedValue] = MappingProxyType({})
+#: The output modes that keep pages as files.
+_AS_FILES = frozenset({"save", "mirror", "warc"})
 
 
 class OnDisk:
@@ -284,7 +286,7 @@ def open_outputs(
 def _folders_to_flush(config: Config) -> list[str]:
     """The folders of the output modes that write files."""
     folders = []
-    if {"save", "mirror", "warc"}.intersection(config.output_mode):
+    if _AS_FILES.intersection(config.output_mode):
         folders.append(config.output_dir)
     if "database" in config.output_mode:
         folders.append(os.path.join(config.state_dir, FOLDER))
@@ -317,7 +319,7 @@ def _open_database(
     if revisiting is None:
         return DatabaseOutput(folder, child, wall, spool_max=config.spool_max)
     # Other outputs want whole pages.
-    conditional = not {"save", "mirror", "warc"}.intersection(config.output_mode)
+    conditional = _AS_FILES.isdisjoint(config.output_mode)
     output = revisiting.output = VisitingOutput(
         folder,
         child,
