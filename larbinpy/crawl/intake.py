@@ -191,7 +191,8 @@ class Intake:
             return False
         if self._judged is page or not sessions.has(url.site):
             return True
-        if url.owner is None:
+        # A sitemap that nothing names says nothing of the session.
+        if url.owner is None and not url.guess:
             verdict, again = sessions.judge(page)
             if verdict is not Verdict.KEEP:
                 is_last = verdict is Verdict.DROP
@@ -209,13 +210,13 @@ class Intake:
             self._output_reply(page)
             self._frontier.robots_done(page, now, self._wall())
             return
-        if page.vain:
-            self._guessed_in_vain(page, now)
-            return
         soft_404 = self._soft_404s.judge(page)
         if soft_404:
             page.outcome, page.detail = Outcome.ERR_40X, soft_404
         self._note_refresh(page)
+        if page.vain:
+            self._guessed_in_vain(page, now)
+            return
         if page.outcome is Outcome.SUCCESS:
             digests = self._digests(page)
             if not self._frontier.is_duplicate(digests):
@@ -270,7 +271,7 @@ class Intake:
         page.list_links = partial(urls, parsed.links)
         ignores_robots = self._settings.ignores_robots(page.url)
         kept = ignores_robots or not parsed.noindex
-        if kept and (not self._settings.specific_search or self._types.specific(page.type)):
+        if kept and self._is_wanted(page):
             self._output(page, self._output_plug.loaded)
         elif not kept:
             self._output(page, self._output_plug.feeder.withheld)
@@ -281,6 +282,12 @@ class Intake:
         self._stats.links += len(parsed.links)
         links = self._followed(parsed, ignores_robots)
         self._admit(page.url, links, now, sitemaps=parsed.is_index)
+
+    def _is_wanted(self, page: Page) -> bool:
+        """Whether a page goes to the outputs; one that has not changed was wanted before."""
+        if not self._settings.specific_search or page.not_modified:
+            return True
+        return self._types.specific(page.type)
 
     def _followed(self, parsed: Parsed, ignores_robots: bool) -> Sequence[Link]:
         """The links of a page that the crawl may follow."""

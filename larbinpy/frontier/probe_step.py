@@ -76,6 +76,7 @@ class ProbeStep:
     def is_needed_first(self, site: NamedSite) -> bool:
         """Whether an OPEN `site` is to be probed before the URLs that wait."""
         known = site.fetched + site.failed + site.in_flight + site.held
+        known -= sum(url.guess for url in site.waiting)
         return known > 1 and any(map(self._probes.wants, site.waiting))
 
     def begin(self, site: NamedSite, now: float) -> None:
@@ -96,7 +97,7 @@ class ProbeStep:
             self._go_on(site, now)
 
     def _go_on(self, site: NamedSite, now: float) -> None:
-        waiting = [url.href for url in site.waiting if url.owner is None]
+        waiting = [url.href for url in site.waiting if url.owner is None and not url.guess]
         while (probe := self._probes.next(site.key, waiting)) is not None:
             if self._rules.allows(site, probe):
                 url = self._under_way[site.key] = Url(probe, 0, owner=site.key, probe=True)

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 
 def host_name(url: str) -> str:
-    """The host of a canonical URL, with its port, as the database names it."""
-    return url.split("/", 3)[2]
+    """The host of a canonical URL, with its port, as the database names it; else empty."""
+    return url.partition("//")[2].partition("/")[0]
 
 
 class DueAsk(NamedTuple):

@@ -54,7 +54,8 @@ class Probes:
 
     def wants(self, url: Url) -> bool:
         """Whether `url` is a reason to probe its site, which has others."""
-        return url.site not in self._sites and not url.requisite and self._is_read(url)
+        named = not (url.requisite or url.sitemap or url.guess)
+        return named and url.site not in self._sites and self._is_read(url)
 
     def next(self, site: str, waiting: Sequence[str]) -> str | None:
         """The next URL to ask `site` for, None if there is none; `waiting` are URLs of it.

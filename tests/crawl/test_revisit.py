@@ -137,9 +137,11 @@ def test_a_round(world: World) -> None:
         row for row in before if f"/{row[0].rpartition('/')[2]}" in failing
     }
     fates = {fate["url"]: fate for fate in world.fates}
-    unchanged = fates[site.web.url("/59")]
-    assert (unchanged["outcome"], unchanged["status"], unchanged["size"]) == ("success", 304, 0)
-    # One visit in 32 asks for the whole page.
+    same = [fates[site.web.url(f"/{number}")] for number in range(14, 60)]
+    assert {fate["outcome"] for fate in same} == {"success"}
+    unsent = [fate["size"] for fate in same if fate["status"] == 304]
+    # One visit in 32 asks for the whole page; which one, depends on the port of the site.
+    assert len(unsent) > 30 and not any(unsent)
     assert len(site.sent.keys() - {"/", *news, *site.shells}) < 20
     assert world.reported()["stop_reason"] == "finished"
 

@@ -142,6 +142,28 @@ def test_a_sitemap_that_is_not_there_leaves_no_trace(
     assert report["retries"] == 0 and report["urls_queued"] == 0
 
 
+def test_a_link_to_a_sitemap_that_is_not_there_is_reported_by_a_link_check(
+    web: Web, crawl: Worlds
+) -> None:
+    web.page("a.test/", "/sitemap.xml")
+    world = crawl("checkLinks", "guessSitemap", seeds=["a.test/"])
+    assert world.fates["a.test/sitemap.xml"]["outcome"] == "err40X"
+
+
+def test_a_sitemap_that_is_found_takes_no_page_of_a_limit(web: Web, crawl: Worlds) -> None:
+    web.page("a.test/", "/1")
+    web.pages("a.test/1", "a.test/2")
+    web.put("a.test/sitemap.xml", listed(web.url("a.test/2")))
+    world = crawl("stay host", "guessSitemap", "limitPageBySite 3", seeds=["a.test/"])
+    assert world.fetched == {"a.test/", "a.test/1", "a.test/2", "a.test/sitemap.xml"}
+
+
+def test_a_sitemap_is_no_reason_to_probe_a_site_of_one_page(web: Web, crawl: Worlds) -> None:
+    web.page("a.test/")
+    world = crawl("guessSitemap", "probeSoft404", seeds=["a.test/"])
+    assert sorted(asked.path for asked in world.pages_asked) == ["/", "/sitemap.xml"]
+
+
 def test_a_redirect_of_a_sitemap_is_followed_to_sitemaps_alone(web: Web, crawl: Worlds) -> None:
     targets = {"a.test": "/wp-sitemap.xml", "b.test": "/start", "c.test": "/gone.xml"}
     for host, target in targets.items():

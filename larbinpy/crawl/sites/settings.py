@@ -44,7 +44,9 @@ class SettingsBySite:
             retries=config.retries,
             retry_wait=config.retry_wait,
             ignore_robots=config.ignore_robots,
-            guess_sitemap=config.guess_sitemap,
+            # Offline, pages are reached by links alone; a link check reports a link to a sitemap
+            # that is not there.
+            guess_sitemap=config.guess_sitemap and not (config.rewrite_links or config.check_links),
             connexions=connexions,
             group=group,
             limits=SiteLimits(

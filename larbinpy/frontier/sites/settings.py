@@ -68,8 +68,9 @@ SettingsOf = Callable[[str], SiteSettings]
 
 
 def is_counted(page: Page) -> bool:
-    """Whether limitPageBySite counts a reply."""
-    return page.outcome is Outcome.SUCCESS and page.url.owner is None
+    """Whether limitPageBySite counts a reply: not one that nobody asked for."""
+    asked = page.url.owner is None and not page.url.guess
+    return asked and page.outcome is Outcome.SUCCESS
 
 
 class Quota:

@@ -64,7 +64,10 @@ class DatabaseOutput(SavedPart):
 
     def missed(self, page: Page) -> None:
         redirects = page.outcome is Outcome.ERR_30X and not page.not_modified
-        if redirects or page.status in _GONE:
+        if page.outcome is Outcome.ERR_40X and 0 < page.status < HTTPStatus.BAD_REQUEST:
+            # A soft 404.
+            self._add(Page(page.url, page.outcome, HTTPStatus.NOT_FOUND.value))
+        elif redirects or page.status in _GONE:
             to = [each for each in page.headers if each[0] == "location"]
             self._add(Page(page.url, page.outcome, page.status, to))
 

@@ -77,6 +77,9 @@ def test_pages_and_pages_that_are_gone(desk: Desk) -> None:
     desk.output.missed(page("3", Outcome.ERR_40X, 410))
     desk.output.missed(page("4", Outcome.ERR_30X, 301))
     desk.output.withheld(page("5"))
+    # Soft 404s.
+    desk.output.missed(page("soft", Outcome.ERR_40X, 200))
+    desk.output.missed(page("home", Outcome.ERR_40X, 302))
     # These say nothing about the page that was there before.
     desk.output.missed(page("6", Outcome.ERR_40X, 403))
     desk.output.missed(page("7", Outcome.ERR_50X, 503))
@@ -88,6 +91,8 @@ def test_pages_and_pages_that_are_gone(desk: Desk) -> None:
         ("http://a.test/3", "err40X", 410, 0),
         ("http://a.test/4", "err30X", 301, 0),
         ("http://a.test/5", "forbiddenRobots", 200, 0),
+        ("http://a.test/soft", "err40X", 404, 0),
+        ("http://a.test/home", "err40X", 404, 0),
     ]
 
 
