@@ -143,7 +143,7 @@ class Change(NamedTuple):
     url: str
     #: new, changed, gone, back or moved.
     kind: str
-    #: Of the page as it is stored.
+    #: The title of the page as it is stored.
     title: str = ""
     #: URL that it moved to, unless it has come back since.
     target: str | None = None

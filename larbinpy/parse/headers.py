@@ -33,7 +33,7 @@ def read_headers(page: Page, out: Collector) -> None:
                 if page.status in _REDIRECTING:
                     out.add(_text(value), Kind.PAGE)
             case "content-location":
-                # Of other replies, it is another name of the page.
+                # In other replies, it is another name of the page.
                 if page.status == HTTPStatus.CREATED:
                     out.add(_text(value), Kind.PAGE)
             case "link":

@@ -30,8 +30,9 @@ SHORTEST = 50
 #: Share of the words, and of the pairs of neighbouring words, that the other page may lack. A
 #: changed word is in two pairs, so 5 % of the words are 10 % of the pairs.
 _MOST = 0.15
-#: Of so many neighbouring pairs at most so many may be missing: more are a sentence that one page
-#: has alone. If one word in twenty is changed at random, 3 % of pages have more by chance.
+#: Numbers of neighbouring pairs, and of those among them that may be missing: more are a sentence
+#: that one page has alone. If one word in twenty is changed at random, 3 % of pages have more by
+#: chance.
 _WINDOW, _MOST_IN_WINDOW = 12, 8
 #: Share of the missing pairs that are repeated: the same change was made again and again.
 _REPEATED = 0.1

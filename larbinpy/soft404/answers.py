@@ -111,7 +111,7 @@ class _Template(NamedTuple):
 
     @classmethod
     def of(cls, samples: Sequence[_Sample]) -> "_Template":
-        """What is known from one or two `samples`.
+        """The knowledge from one or two `samples`.
 
         Words that texts have in common that differ are there by chance. So are links and items that
         are the same in both, if others are not: some of a choice.

@@ -75,7 +75,7 @@ def test_a_page_whose_visit_is_written_after_the_answer_is_not_given_again() -> 
     desk.answer((url, None), ("http://a.test/2", None))
     desk.revisiting.visits.taken(1)
     assert [each.href for each in desk.frontier.queued] == [url, "http://a.test/2"]
-    # What a checkpoint between two turns saves is in a queue.
+    # All that a checkpoint between two turns saves is in a queue.
     assert list(desk.revisiting.cut(0.0, ended=False)["visits"]["open"]) == ["http://a.test/2"]
 
 

@@ -1,4 +1,4 @@
-"""What visits make of a page and of the list of changes: its text, 304, 404, redirects."""
+"""The effects of visits on a page and on the list of changes: its text, 304, 404, redirects."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -122,7 +122,7 @@ def test_an_unchanged_page_comes_back(
 def test_a_page_that_comes_back_unchanged_is_the_original_again(
     writer: Writer, database: Database
 ) -> None:
-    """Of the page that declares it as canonical."""
+    """The page that declares it as canonical is its copy again."""
     writer.write([prepared(A, "whole", title="T"), prepared(B, "part", title="T", canonical=A)])
     writer.write([Gone(A, at(24), 410), Unchanged(A, at(25))])
     assert database.pages("whole OR part") == [1]

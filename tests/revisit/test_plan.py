@@ -66,7 +66,7 @@ def test_no_other_plan_within_the_budget_keeps_more_fresh(
         changed = min(max(interval * factor, HOUR), LONGEST)
         other += count * freshness(rate, changed)
         visits += count / changed
-    # What the other plan spends above the budget is counted at the price that all pay.
+    # The visits of the other plan above the budget are counted at the price that all pay.
     high = [gain(rate_of(n), plan.interval(rate_of(n))) for n in pages]
     spent = max(0.0, visits - per(pages, days)) * max(high)
     assert other - spent <= best * (1 + 1e-3)

@@ -177,7 +177,7 @@ def test_following_is_never_over() -> None:
 
 def test_following_spreads_the_budget_over_the_day() -> None:
     endless = Endless(24_000)
-    # Of a day's budget the part of an hour may be used at once.
+    # The part of an hour of a day's budget may be used at once.
     assert endless.allowed(0.0) == 1000.0
     endless.spend(1000)
     assert endless.allowed(0.0) == 0.0

@@ -36,7 +36,7 @@ def feed(name: str, changes: Sequence[Change], number: int, *, more: bool) -> by
     SubElement(root, "link", rel="alternate", type="text/html", href=CHANGES)
     if more:
         SubElement(root, "link", rel="next", href=changes_address(number + 1, FEED))
-    # Of two entries with one id the feed would be invalid.
+    # A feed with two entries of one id is invalid.
     for id_, change in {_id(change): change for change in changes}.items():
         _add_entry(root, id_, change)
     return bytes(tostring(root, encoding="utf-8", xml_declaration=True))

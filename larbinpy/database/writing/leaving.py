@@ -26,7 +26,7 @@ class Verdict(Enum):
 
 
 def verdict(gone: Gone, missing: str | None, *, has_target: bool) -> Verdict:
-    """What becomes of a page that is in the index.
+    """The fate of a page that is in the index.
 
     `missing`: since when its URL has answered without it, ISO 8601; None if this is the first time.
     `has_target`: the index has the page that it redirects to.

@@ -96,7 +96,7 @@ class Scheduling:
         )
 
     def _decided(self, visit: Visit, old: _Row, row: _Row) -> tuple[Evidence, str]:
-        """What is known of a page after a visit, and when it is due."""
+        """The evidence about a page after a visit, and when it is due."""
         schedule = self._schedule
         evidence = Evidence(old.observed, old.exposure)
         if isinstance(visit, Failed):
