@@ -200,18 +200,22 @@ def test_following(world: World) -> None:
 
 
 def test_a_site_whose_etags_are_wrong_is_asked_without_them(world: World) -> None:
-    site = Site(world, 80)
+    # One visit in 32 asks for the whole page, by a hash of URLs that have the port in them: of so
+    # many pages some do.
+    site = Site(world, 500)
     site.etag = '"always"'
     world.conf(*CONF, f"startUrl {site.web.url()}")
     world.run()
     await_due(world)
     site.texts = dict.fromkeys(site.texts, "all are new")
+    site.forget()
     visit(world)
-    noticed = sum(kind == "changed" for kind, _ in changes(world))
-    assert 0 < noticed < 20
+    noticed = [path for kind, path in changes(world) if kind == "changed"]
+    assert 0 < len(noticed) < 100
+    assert set(noticed) == site.sent.keys() & site.texts.keys()
     await_due(world)
     visit(world)
-    assert sum(kind == "changed" for kind, _ in changes(world)) == 80
+    assert sum(kind == "changed" for kind, _ in changes(world)) == 500
 
 
 def test_pages_are_fetched_whole_for_other_outputs(world: World) -> None:
