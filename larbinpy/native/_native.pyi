@@ -29,6 +29,15 @@ def add(slots: Buffer, bases: Buffer, widths: Buffer, last: int, batch: list[int
     The result is shorter than `batch` then.
     """
 
+def move(
+    slots: Buffer, bases: Buffer, widths: Buffer, start: int, end: int, last: int
+) -> list[int]:
+    """Put the fingerprints of a region that has moved, once in the slots from `start` to `end`.
+
+    They and those that ran over its end go to where `bases` and `widths` say now. Returns those
+    without a slot: they would lie in slot `last`.
+    """
+
 def hash_links(key: Buffer, text: Buffer, ends: Buffer, flags: Buffer) -> bytes:
     """Return a hash of each link under `key`, 16 bytes: 8 bytes a link, in machine order."""
 

@@ -12,5 +12,6 @@ PyObject *unknown_links(PyObject *self, PyObject *args);
 PyObject *learn_links(PyObject *self, PyObject *args);
 PyObject *table_absent(PyObject *self, PyObject *args);
 PyObject *table_add(PyObject *self, PyObject *args);
+PyObject *table_move(PyObject *self, PyObject *args);
 
 #endif

@@ -69,6 +69,7 @@ static PyMethodDef methods[] = {
     {"add", table_add, METH_VARARGS, NULL},
     {"hash_links", hash_links, METH_VARARGS, NULL},
     {"learn_links", learn_links, METH_VARARGS, NULL},
+    {"move", table_move, METH_VARARGS, NULL},
     {"select_links", select_links, METH_VARARGS, NULL},
     {"unknown_links", unknown_links, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},

@@ -1,7 +1,7 @@
-/* Lookup and insertion of fingerprints in the memory of a FingerprintTable.
+/* Lookup, insertion and moves of fingerprints in the memory of a FingerprintTable.
 **
 ** `larbinpy.storage.fingerprint_table` says how the memory is laid out, and does everything else:
-** strays, growth, images. These functions are for tables without strays. Slots are read and written
+** strays, when to grow, images. These functions are for tables without strays. Slots are read and written
 ** with memcpy, and no slot outside the buffer is touched, even if the table is damaged: a run that
 ** reaches the end of the buffer raises IndexError, as it does in Python.
 **
@@ -179,4 +179,65 @@ PyObject *table_add(PyObject *Py_UNUSED(self), PyObject *args)
         fresh = visit_all(&table, batch, insert, (size_t)last);
     release(&table);
     return fresh;
+}
+
+/* Put a fingerprint into the first empty slot from its home on, or append it to `strays` if that is
+** slot `last`. */
+static bool put(const Table *table, uint64_t print, size_t last, PyObject *strays)
+{
+    size_t slot = home(table, print);
+    while (slot < table->length && get(&table->slots, slot) != 0)
+        slot++;
+    if (slot < last && slot < table->length) {
+        memcpy((char *)table->slots.buf + 8 * slot, &print, 8);
+        return true;
+    }
+    PyObject *stray = PyLong_FromUnsignedLongLong(print);
+    bool done = stray && PyList_Append(strays, stray) == 0;
+    Py_XDECREF(stray);
+    return done;
+}
+
+/* Put the fingerprints of the slots from `start` to `end`, which is a region that has moved, and of
+** the run behind it to where they belong now. Some of that run belong to the region, and those that
+** follow them to the next one. */
+static bool move(const Table *table, size_t start, size_t end, size_t last, PyObject *strays)
+{
+    size_t over = end;
+    while (over < table->length && get(&table->slots, over) != 0)
+        over++;
+    size_t count = over - start, size = 8 * (over - end);
+    uint64_t *prints = PyMem_Malloc(8 * count + 1);
+    if (prints == NULL) {
+        PyErr_NoMemory();
+        return false;
+    }
+    memcpy(prints, (char *)table->slots.buf + 8 * start, 8 * count);
+    memset((char *)table->slots.buf + 8 * end, 0, size);
+    bool done = true;
+    for (size_t k = 0; done && k < count; k++)
+        if (prints[k] != 0)
+            done = put(table, prints[k], last, strays);
+    PyMem_Free(prints);
+    return done;
+}
+
+PyObject *table_move(PyObject *Py_UNUSED(self), PyObject *args)
+{
+    Table table;
+    PyObject *strays = NULL;
+    Py_ssize_t start, end, last;
+    if (!PyArg_ParseTuple(args, "w*y*y*nnn:move", &table.slots, &table.bases, &table.widths, &start,
+                          &end, &last))
+        return NULL;
+    if (check(&table)) {
+        if (start < 0 || end < start || (size_t)end > table.length || last < 0)
+            PyErr_SetString(PyExc_ValueError, "no such slots");
+        else
+            strays = PyList_New(0);
+    }
+    if (strays && !move(&table, (size_t)start, (size_t)end, (size_t)last, strays))
+        Py_CLEAR(strays);
+    release(&table);
+    return strays;
 }

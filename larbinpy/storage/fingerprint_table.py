@@ -3,7 +3,7 @@
 Open addressing with linear probing (Knuth, TAOCP 6.4, algorithm L) in one flat piece of
 anonymous memory, so that one C call reads the home slots of a whole batch: the processor then
 waits for many of them at once, whereas a loop in Python waits for each. The compiled module does
-the lookups and insertions in a fifth of the time; tables with strays are left to Python.
+the lookups, insertions and moves in a fifth of the time; tables with strays are left to Python.
 
 It grows as spiral storage does (Larson, Dynamic hash tables, CACM 31/4, 1988): regions lie in the
 order of their widths, and whenever enough fingerprints have been added the first region moves
@@ -187,14 +187,30 @@ class FingerprintTable:
 
     def _move(self, region: int) -> None:
         """Move `region`, the first, behind the last one, twice as wide."""
-        base, width = self._end, 2 * self._widths[region]
-        self._make_room(base + width + self._tail)
+        self._make_room(self._end + 2 * self._widths[region] + self._tail)
+        if native is None or self._strays:
+            self._python_move(region)
+            return
+        start, end = self._lay_last(region)
+        last = self._end + self._tail - 1
+        strays = native.move(self._slots, self._bases, self._widths, start, end, last)
+        self._strays.update(strays)
+
+    def _lay_last(self, region: int) -> tuple[int, int]:
+        """Let `region` lie behind the last one, twice as wide; return where it began and ended."""
+        start, width = self._bases[region], self._widths[region]
+        self._bases[region], self._widths[region] = self._end, 2 * width
+        self._end += 2 * width
+        self._moves += 1
+        return start, start + width
+
+    def _python_move(self, region: int) -> None:
         moved, others = self._take_first(region)
         # Fingerprints that ran over the end of the last region are put back after the new one.
+        base = self._end
         others += self._take(base, self._empty_from(base))
-        self._bases[region], self._widths[region] = base, width
-        self._end = base + width
-        self._moves += 1
+        self._lay_last(region)
+        width = self._widths[region]
         # A list: reading and setting its items takes a third of the time of a memoryview's.
         places = [0] * (width + len(moved))
         for f in moved:

@@ -156,23 +156,40 @@ class InPython(FingerprintTable):
         self._count += fresh.count(True)
         return fresh
 
+    def _move(self, region: int) -> None:
+        self._make_room(self._end + 2 * self._widths[region] + self._tail)
+        self._python_move(region)
+
 
 def state(table: FingerprintTable) -> tuple[object, ...]:
     return bytes(table._memory), table._strays, len(table), table._moves
 
 
-@given(BATCHES, st.lists(PRINTS, max_size=20), st.booleans())
+def content(table: FingerprintTable) -> tuple[object, ...]:
+    """Its fingerprints and its layout; the order within a run is free."""
+    return sorted([*filter(None, used(table)), *table._strays]), table._moves, table._end
+
+
+@given(BATCHES, st.lists(PRINTS, max_size=20))
 def test_compiled_code_does_the_same_to_the_memory(
-    batches: list[list[int]], asked: list[int], grows: bool
+    batches: list[list[int]], asked: list[int]
 ) -> None:
     table, model = FingerprintTable(TINY), InPython(TINY)
     for batch in batches:
         assert table.add(batch) == model.add(batch)
         assert table.absent(asked) == model.absent(asked)
-        if grows:
-            table.grow()
-            model.grow()
         assert state(table) == state(model)
+
+
+@given(BATCHES, st.lists(PRINTS, max_size=20))
+def test_compiled_code_moves_the_same(batches: list[list[int]], asked: list[int]) -> None:
+    table, model, known = FingerprintTable(TINY), InPython(TINY), set[int]()
+    for batch in batches:
+        known.update(batch)
+        assert fill(table, batch) == fill(model, batch)
+        assert table.absent(asked) == model.absent(asked)
+        assert content(table) == content(model)
+        check(table, known)
 
 
 def test_compiled_code_does_the_same_to_a_table_of_usual_size(random_prints: list[int]) -> None:
@@ -181,7 +198,8 @@ def test_compiled_code_does_the_same_to_a_table_of_usual_size(random_prints: lis
         batch = random_prints[start : start + 700]
         assert table.absent(batch[:9]) == model.absent(batch[:9])
         assert fill(table, batch) == fill(model, batch)
-    assert state(table) == state(model)
+    assert content(table) == content(model)
+    check(table, random_prints[:60_200])
 
 
 @pytest.mark.skipif(native is None, reason="needs the compiled module")
@@ -207,6 +225,21 @@ class TestDamaged:
         layout = array("Q", bases), array("Q", [width] * 2)
         with pytest.raises(IndexError):
             native.add(array("Q", bytes(16)), *layout, 1, [2**63 + 5])
+
+    def test_a_move_of_a_run_without_an_end(self) -> None:
+        assert native is not None
+        slots = array("Q", [1, 2, 3, 4])
+        # No slot is left, so all are strays.
+        assert native.move(slots, self.BASES, self.WIDTHS, 0, 4, 3) == [1, 2, 3, 4]
+        outside = array("Q", [9, TOP]), array("Q", [0, 3])
+        assert native.move(slots, *outside, 0, 2, 3) == [1, 2, 3, 4]
+        assert slots.tolist() == [1, 2, 0, 0]
+
+    @pytest.mark.parametrize("slots", [(-1, 2, 3), (2, 1, 3), (0, 5, 3), (0, 2, -1)])
+    def test_a_move_from_slots_that_are_none(self, slots: tuple[int, int, int]) -> None:
+        assert native is not None
+        with pytest.raises(ValueError, match="no such slots"):
+            native.move(array("Q", bytes(32)), self.BASES, self.WIDTHS, *slots)
 
     @pytest.mark.parametrize("regions", [0, 1, 3, 6])
     def test_an_odd_number_of_regions(self, regions: int) -> None:
