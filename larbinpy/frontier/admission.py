@@ -156,10 +156,14 @@ class Admission:
         others, keys = self._recent.others(links)
         if not keys:
             return []
-        unseen = self._seen.unseen(keys)
+        unseen = self._absent(keys)
         # Only seen URLs are remembered: most URLs that are linked once are never linked again.
         self._recent.learn(others, unseen)
         return [(others[k], keys[k]) for k in compress(range(len(keys)), unseen)]
+
+    def _absent(self, keys: list[int]) -> list[bool]:
+        """For each of these fingerprints: whether its URL was not met before."""
+        return self._seen.unseen(keys)
 
     def _folded(
         self, parent: Url, unseen: list[tuple[Link, int]], redirect: bool

@@ -7,6 +7,7 @@ node meanwhile is dropped as soon as it is met: the other node has it from Redis
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import compress
+from operator import and_
 
 from larbinpy.crawl.fleet.site_state import SiteState
 from larbinpy.fleet.journal import Journal
@@ -18,18 +19,19 @@ from larbinpy.frontier.scope.seed_area import SeedArea
 from larbinpy.frontier.sequencer import Sequencer
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
-from larbinpy.parse import Kind, Link
+from larbinpy.parse import Kind
+from larbinpy.storage.fingerprint_table import FingerprintTable
 from larbinpy.storage.state import SavedPart, SavedValue
 from larbinpy.storage.store import decode, encode
-from larbinpy.url import Url, fingerprint, host_of, typed
+from larbinpy.url import Url, fingerprint, fingerprints, host_of, typed
 
-#: A URL that was passed on is remembered beside those of this node, by another fingerprint: its
-#: shard may come here later, and then it must not look as if it were queued already.
-_PASSED_ON = 0x9E3779B97F4A7C15
 #: Before the line of a seed that is to be fetched again.
 AGAIN = "!"
 #: The depth of a seed that has that of its site.
 FULL_DEPTH = -1
+
+#: A URL of a link, with its fingerprint and its shard.
+_Found = tuple[Url, int, int]
 
 
 class SharedAdmission(Admission):
@@ -38,6 +40,20 @@ class SharedAdmission(Admission):
     # Attributes, since the constructor is that of `Admission`.
     journal: Journal
     shard_of: Callable[[str], int]
+    # The URLs that were passed on. When a shard comes here, they must not look as if they were
+    # queued: then all are forgotten, and some passed on again.
+    _passed_on: FingerprintTable
+
+    def begin(self, journal: Journal, shard_of: Callable[[str], int]) -> None:
+        """Note URLs in `journal`, by the shards of their hosts."""
+        self.journal = journal
+        self.shard_of = shard_of
+        self._passed_on = FingerprintTable()
+
+    def shard_comes(self) -> None:
+        """A shard comes here that was served elsewhere."""
+        if len(self._passed_on):
+            self._passed_on = FingerprintTable()
 
     def seed(
         self, text: str, *, depth: int | None, priority: bool, again: bool
@@ -55,19 +71,28 @@ class SharedAdmission(Admission):
         self.journal.letter(shard, (AGAIN if again else "") + encode(url))
         return None
 
-    def receive(self, line: str) -> Url | Outcome:
-        """The URL of a line that was passed on to this node, or the outcome that refuses it."""
+    def receive(self, lines: Sequence[str]) -> list[Url]:
+        """Take lines that were passed on to this node; return the URLs that are to be fetched."""
+        # Several nodes find most URLs, so those that are known are left out first.
+        hrefs = (line[line.startswith(AGAIN) : line.index(" ")] for line in lines)
+        unseen = self._seen.unseen(fingerprints(hrefs))
+        received = (
+            self._receive(line)
+            for line, is_unseen in zip(lines, unseen, strict=True)
+            if is_unseen or line.startswith(AGAIN)
+        )
+        return [url for url in received if isinstance(url, Url)]
+
+    def _receive(self, line: str) -> Url | Outcome:
         again = line.startswith(AGAIN)
         url = decode(line.removeprefix(AGAIN))
         if url.depth == FULL_DEPTH:
             url.depth = self._scope.full_depth(url.href)
         if url.seed:
             self._scope.area.add([url.href])
-        elif fingerprint(url.href) not in self._seen:
-            # The node that found it counts in its own shards alone.
-            kind = Kind.PAGE if not url.requisite else Kind.IMAGE
-            if not self._traps.admits(url.href, kind):
-                return Outcome.TRAP
+        # The node that found it counts in its own shards alone.
+        elif not again and not self._traps.admits(url.href, _kind(url)):
+            return Outcome.TRAP
         return self._take(url, self.shard_of(url.host), again=again)
 
     def _take(self, url: Url, shard: int, *, again: bool) -> Url | Outcome:
@@ -79,43 +104,43 @@ class SharedAdmission(Admission):
         url.origin = self.journal.put(shard, key, encode(url))
         return url
 
-    def _unseen(self, links: Sequence[Link]) -> list[tuple[Link, int]]:
-        """As in `Admission`, without the links that were passed on already."""
-        unseen = super()._unseen(links)
-        if not unseen:
-            return unseen
-        fresh = self._seen.unseen([key ^ _PASSED_ON for _, key in unseen])
-        if False not in fresh:
-            return unseen
-        # Its shard may have come here since.
-        fresh = [
-            is_fresh or self.journal.serves(self.shard_of(host_of(link.url)))
-            for (link, _), is_fresh in zip(unseen, fresh, strict=True)
-        ]
-        self._recent.learn([link for link, _ in unseen], fresh)
-        return list(compress(unseen, fresh))
+    def _absent(self, keys: list[int]) -> list[bool]:
+        """As in `Admission`; URLs that were passed on count as met."""
+        absent = super()._absent(keys)
+        if not len(self._passed_on) or True not in absent:
+            return absent
+        return list(map(and_, absent, self._passed_on.absent(keys)))
 
     def _new(self, urls: list[Url], keys: list[int]) -> list[Url]:
-        journal, shard_of = self.journal, self.shard_of
-        shards = [shard_of(url.host) for url in urls]
-        own = list(map(journal.serves, shards))
-        marked = [
-            key if is_own else key ^ _PASSED_ON for key, is_own in zip(keys, own, strict=True)
-        ]
+        own: list[_Found] = []
+        foreign: list[_Found] = []
+        for url, key in zip(urls, keys, strict=True):
+            shard = self.shard_of(url.host)
+            (own if self.journal.serves(shard) else foreign).append((url, key, shard))
         new = []
-        for k in compress(range(len(urls)), self._seen.add(marked)):
-            url, shard = urls[k], shards[k]
+        for url, key, shard in compress(own, self._seen.add([key for _, key, _ in own])):
             # The plug is asked on the node that finds the link: what is noted has to be decided.
-            if not self._accepts(url):
-                continue
-            if own[k]:
-                url.origin = journal.put(shard, keys[k], encode(url))
+            if self._accepts(url):
+                url.origin = self.journal.put(shard, key, encode(url))
                 new.append(url)
-            else:
-                journal.letter(shard, encode(url))
+        if foreign:
+            self._pass_on(foreign)
+        return new
+
+    def _pass_on(self, foreign: Sequence[_Found]) -> None:
+        """Pass on those URLs that were not passed on before."""
+        fresh = self._passed_on.add([key for _, key, _ in foreign])
+        self._passed_on.grow()
+        for url, _, shard in compress(foreign, fresh):
+            if self._accepts(url):
+                self.journal.letter(shard, encode(url))
                 # It would count as a link that was seen.
                 self.refused[Outcome.URL_DUP] -= 1
-        return new
+
+
+def _kind(url: Url) -> Kind:
+    """The kind of link that a URL that was passed on may have been, as far as `Traps` cares."""
+    return Kind.IMAGE if url.requisite else Kind.PAGE
 
 
 class SharedSequencer(Sequencer):
@@ -201,8 +226,9 @@ class SharedFrontier(Frontier):
             self._scope.area = area
         self._store.clear()
         self._seen.clear()
-        self._admission.journal = self._sequencer.journal = journal
-        self._admission.shard_of = self.shard_of = shard_of
+        self._admission.begin(journal, shard_of)
+        self._sequencer.journal = journal
+        self.shard_of = shard_of
         self._site_state = SiteState(self._lifecycle, self._counts, self._traps, journal, shard_of)
 
     def take_over(
@@ -213,18 +239,17 @@ class SharedFrontier(Frontier):
 
     def load(self, keys: Iterable[int], lines: Iterable[tuple[int, str]]) -> None:
         """Take over the URLs of a shard: fingerprints of all, and those owed, by their origins."""
+        self._admission.shard_comes()
         self._seen.add(keys)
         for origin, line in lines:
             url = decode(line)
             url.origin = origin
             self._sequencer.put(url)
 
-    def receive(self, lines: Iterable[str]) -> None:
+    def receive(self, lines: Sequence[str]) -> None:
         """Take URLs that other nodes have passed on."""
-        for line in lines:
-            url = self._admission.receive(line)
-            if isinstance(url, Url):
-                self._sequencer.put(url)
+        for url in self._admission.receive(lines):
+            self._sequencer.put(url)
 
     def robots_done(self, page: Page, now: float, wall: float) -> None:
         super().robots_done(page, now, wall)
