@@ -151,10 +151,17 @@ class Intake:
     def land(self, pages: Sequence[Page]) -> None:
         """Queue pages that the fetcher has completed."""
         for page in pages:
-            if page.url.guess and page.outcome is Outcome.SUCCESS and not is_sitemap(page):
-                page.outcome = Outcome.BAD_TYPE  # such as a page that says "not found"
+            if page.url.guess and page.outcome is Outcome.SUCCESS and not self._is_found(page):
+                page.outcome = Outcome.BAD_TYPE
             self._stats.received(page)
             self._landed.append(page)
+
+    def _is_found(self, page: Page) -> bool:
+        """Whether a sitemap was found where nothing names one; it may be a page "not found".
+
+        If a link to it was met meanwhile, that is fetched as any other.
+        """
+        return is_sitemap(page) and not self._frontier.view.is_seen(page.url.href)
 
     @property
     def busy(self) -> int:

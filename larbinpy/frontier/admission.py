@@ -17,6 +17,14 @@ from larbinpy.url import Url, fingerprint, typed
 
 #: Redirects in a row; browsers stop at 20, crawlers at 5 to 10.
 _MAX_HOPS = 10
+#: A sitemap that is looked for is remembered under another fingerprint than links to it: these
+#: count even if it is not there.
+_GUESSED = 0x9E3779B97F4A7C15
+
+
+def key_of(url: Url) -> int:
+    """The fingerprint under which a URL is remembered."""
+    return fingerprint(url.href) ^ url.guess * _GUESSED
 
 
 class Admission:
@@ -119,6 +127,8 @@ class Admission:
         if not unseen:  # as on most pages of a site
             self.refused[Outcome.URL_DUP] += len(links)
             return []
+        if guess:
+            unseen = [(link, key ^ _GUESSED) for link, key in unseen]
         wanted, candidates, trapped = [], [], []
         for link, key in unseen:
             url = self._in_scope(parent, link, redirect, sitemaps)

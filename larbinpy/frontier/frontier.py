@@ -264,6 +264,8 @@ class Frontier:
         decided = self._lifecycle.page_done(page, now, wall, last=last)
         if decided:
             self._fetched.append(page)
+            if page.url.guess and page.outcome is Outcome.SUCCESS:
+                self._admission.remember(page.url.href)
         return decided
 
     def again(self, page: Page, now: float, wall: float) -> None:

@@ -142,6 +142,33 @@ def test_a_sitemap_that_is_not_there_leaves_no_trace(
     assert report["retries"] == 0 and report["urls_queued"] == 0
 
 
+@pytest.mark.parametrize("seed", ["a.test/", "a.test/sitemap.xml"])
+def test_a_link_to_a_sitemap_that_was_looked_for_counts(web: Web, crawl: Worlds, seed: str) -> None:
+    """It was asked for first, in vain; so the link to it is fetched as any other."""
+    web.page("a.test/", "/1")
+    web.page("a.test/1", "/2")
+    web.page("a.test/2", "/sitemap.xml")
+    web.page("a.test/sitemap.xml", "/3")
+    web.page("a.test/3")
+    world = crawl("stay host", "guessSitemap", seeds=[seed, "a.test/"])
+    names = {"", "1", "2", "3", "sitemap.xml"}
+    assert world.fetched == {f"a.test/{name}" for name in names}
+    web.put("a.test/sitemap.xml", Answer(b"no", "text/plain", 404))
+    world = crawl("stay host", "guessSitemap", seeds=[seed, "a.test/"])
+    assert world.fates["a.test/sitemap.xml"]["outcome"] == "err40X"
+
+
+def test_a_sitemap_that_is_there_is_logged_once(unnamed: Web, crawl: Worlds) -> None:
+    unnamed.page("a.test/", "/sitemap.xml", "/1")
+    unnamed.page("a.test/1", "/2")
+    unnamed.page("a.test/2", "/sitemap.xml")
+    for seeds in (["a.test/"], ["a.test/2", "a.test/"], ["a.test/sitemap.xml", "a.test/"]):
+        world = crawl("stay host", "guessSitemap", seeds=seeds)
+        names = {"", "1", "2", "hidden", "sitemap.xml"}
+        assert world.fetched == {f"a.test/{name}" for name in names}
+        assert world.crawl.report["success"] == 5
+
+
 def test_a_link_to_a_sitemap_that_is_not_there_is_reported_by_a_link_check(
     web: Web, crawl: Worlds
 ) -> None:

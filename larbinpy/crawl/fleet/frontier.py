@@ -12,7 +12,7 @@ from operator import and_
 from larbinpy.crawl.fleet.site_state import SiteState
 from larbinpy.fleet.journal import Journal
 from larbinpy.fleet.vault import SiteWait
-from larbinpy.frontier.admission import Admission
+from larbinpy.frontier.admission import Admission, key_of
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.lifecycle import SiteLifecycle
 from larbinpy.frontier.scope.seed_area import SeedArea
@@ -23,7 +23,7 @@ from larbinpy.parse import Kind
 from larbinpy.storage.fingerprint_table import FingerprintTable
 from larbinpy.storage.state import SavedPart, SavedValue
 from larbinpy.storage.store import decode, encode
-from larbinpy.url import Url, fingerprint, fingerprints, host_of, typed
+from larbinpy.url import Url, fingerprints, host_of, typed
 
 #: Before the line of a seed that is to be fetched again.
 AGAIN = "!"
@@ -96,7 +96,7 @@ class SharedAdmission(Admission):
         return self._take(url, self.shard_of(url.host), again=again)
 
     def _take(self, url: Url, shard: int, *, again: bool) -> Url | Outcome:
-        key = fingerprint(url.href)
+        key = key_of(url)
         [fresh] = self._seen.add([key])
         if not (fresh or again):
             return Outcome.URL_DUP
