@@ -24,6 +24,9 @@ class SiteProbes(Protocol):
     def replied(self, site: str, page: Page) -> None:
         """Process the reply to the last probe; its status is 0 if it could not be sent."""
 
+    def end(self, site: str) -> None:
+        """Send no further probe to `site`."""
+
 
 class NoProbes:
     """No site is probed."""
@@ -35,6 +38,9 @@ class NoProbes:
         return None
 
     def replied(self, site: str, page: Page) -> None:
+        pass
+
+    def end(self, site: str) -> None:
         pass
 
 
@@ -95,6 +101,8 @@ class ProbeStep:
         site = self._registry.get(key)
         if site is not None and site.state is State.PROBING:
             self._go_on(site, now)
+        else:  # It was closed meanwhile.
+            self._probes.end(key)
 
     def _go_on(self, site: NamedSite, now: float) -> None:
         waiting = [url.href for url in site.waiting if url.owner is None and not url.guess]

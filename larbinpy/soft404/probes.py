@@ -69,7 +69,7 @@ class Probes:
             self._count(site, state)
         shape = self._next_shape(site, state, waiting)
         if shape is None:
-            self._conclude(site, state)
+            self.end(site)
             return None
         name = self._new_name()
         probe = shape.named(name)
@@ -104,10 +104,13 @@ class Probes:
         if state is not None and 200 <= page.status < 400:
             state.replies.append(page)
 
-    def _conclude(self, site: str, state: _Site) -> None:
-        state.answers = answers_in(state.replies, state.names)
-        state.replies = []
-        self._count(site, state)
+    def end(self, site: str) -> None:
+        """Send no further probe to `site`: of the replies, what pages are compared with is kept."""
+        state = self._sites.get(site)
+        if state is not None:
+            state.answers = answers_in(state.replies, state.names)
+            state.replies = []
+            self._count(site, state)
 
     def _count(self, site: str, state: _Site) -> None:
         self._budget.use(site, _SITE + sum(answer.size for answer in state.answers))

@@ -115,6 +115,18 @@ def test_each_site_is_wanted_once_and_for_pages_alone() -> None:
     assert probes.wants(Url("http://b.test/a", 0))
 
 
+def test_the_answers_so_far_count_if_the_site_closes() -> None:
+    probes = make()
+    probe = probes.next(SITE, [])
+    assert probe is not None
+    reply = lost()
+    reply.url = Url(probe, 0, owner=SITE, probe=True)
+    probes.replied(SITE, reply)
+    probes.end(SITE)
+    assert probes.judge(lost("/x"))
+    probes.end("http://never.test")
+
+
 def test_memory_is_bounded() -> None:
     probes = make(most_bytes=3000)
     sites = [f"http://s{number}.test" for number in range(50)]

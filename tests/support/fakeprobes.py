@@ -16,6 +16,8 @@ class FakeProbes:
         self.wanted = set(sites)
         self.pages: list[Page] = []
         self.waiting: list[str] = []
+        #: Sites that get no more.
+        self.ended: list[str] = []
         self._urls = list(urls)
 
     def wants(self, url: Url) -> bool:
@@ -28,3 +30,6 @@ class FakeProbes:
 
     def replied(self, site: str, page: Page) -> None:
         self.pages.append(page)
+
+    def end(self, site: str) -> None:
+        self.ended.append(site)
