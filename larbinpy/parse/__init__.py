@@ -11,6 +11,7 @@ page's type; if the type says nothing, by the beginning of the body.
     lazy        the attributes of lazy loaders
     metadata    images in Open Graph, Twitter Cards and JSON-LD
     feeds       sitemaps, RSS and Atom, as streams, with lxml
+    announced   when pages changed, as sitemaps and feeds say it
     headers     Link, Refresh, Location, X-Robots-Tag
     directives  robots directives of a page
     css, srcset, refresh, manifest   small grammars

@@ -17,7 +17,8 @@ UNKNOWN = frozenset(
     | {"application/unknown", "*/*", "application/x-unknown-content-type"}
 )
 _GZIP = frozenset({"application/gzip", "application/x-gzip"})
-_GZIP_MAGIC = b"\x1f\x8b\x08"
+#: The beginning of a gzip file.
+GZIP_MAGIC = b"\x1f\x8b\x08"
 _BLANK = b"\xef\xbb\xbf \t\r\n"
 _MANIFEST_NAMES = (".webmanifest", "/manifest.json")
 
@@ -58,7 +59,7 @@ def may_link(page: Page) -> bool:
     kind = page.type
     if kind in ("text/html", "text/css", "application/manifest+json"):
         return True
-    if page.body.startswith(_GZIP_MAGIC):
+    if page.body.startswith(GZIP_MAGIC):
         return _is_feed(next(feeds.gunzip(page.body), b""))
     if kind in UNKNOWN or kind in _GZIP:
         return _is_markup(page.body) or _is_manifest(page)
@@ -68,7 +69,7 @@ def may_link(page: Page) -> bool:
 def is_sitemap(page: Page) -> bool:
     """Whether the body of `page` is a sitemap or feed, whatever its type is."""
     body = page.body
-    if body.startswith(_GZIP_MAGIC):
+    if body.startswith(GZIP_MAGIC):
         return _is_feed(next(feeds.gunzip(body), b""))
     if is_xml(body):
         return _is_feed(body)
@@ -82,7 +83,7 @@ def is_sitemap_name(url: str) -> bool:
 
 def read_unlabelled(body: bytes, charset: str | None, out: Collector) -> str | None:
     """As `read_body`, for a body that is HTML, or a feed or sitemap labelled as HTML."""
-    if body.startswith(_GZIP_MAGIC):
+    if body.startswith(GZIP_MAGIC):
         return _read_gzip(body, out)
     if is_xml(body):
         encoding, name = xml.encoding_of(body, charset)
@@ -93,7 +94,7 @@ def read_unlabelled(body: bytes, charset: str | None, out: Collector) -> str | N
 
 
 def _read_xml(body: bytes, charset: str | None, out: Collector) -> str | None:
-    if body.startswith(_GZIP_MAGIC):
+    if body.startswith(GZIP_MAGIC):
         return _read_gzip(body, out)
     encoding, name = xml.encoding_of(body, charset)
     root = xml.root_name(body, encoding)
@@ -151,7 +152,7 @@ def _head(body: bytes) -> bytes:
 
 def _is_markup(body: bytes) -> bool:
     head = _head(body)
-    return bool(_HTML.match(head) or _XML.match(head)) or body.startswith(_GZIP_MAGIC)
+    return bool(_HTML.match(head) or _XML.match(head)) or body.startswith(GZIP_MAGIC)
 
 
 def _is_manifest(page: Page) -> bool:

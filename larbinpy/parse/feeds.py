@@ -68,7 +68,25 @@ def read_feed(chunks: Iterable[bytes], encoding: str | None, out: Collector) -> 
 
     Markup within the text of feed entries is not read, because the linked pages have it, too.
     """
-    tags = tuple(f"{{*}}{name}" for name in (*ROOTS, *_READERS))
+    stream = elements(chunks, encoding, _READERS, lambda: out.count)
+    root = next(stream, None)
+    out.is_index = root is not None and local_name(root) == "sitemapindex"
+    for element in stream:
+        # lxml cannot decode a text with half of a surrogate pair ("&#xD800;").
+        with suppress(UnicodeDecodeError):
+            _read_element(element, out)
+        if out.full:
+            break
+
+
+def elements(
+    chunks: Iterable[bytes], encoding: str | None, names: Iterable[str], found: Callable[[], int]
+) -> Iterator[Any]:
+    """Yield the root at its beginning, then the elements with these local names at their ends.
+
+    Elements before one have been dropped in part. `found` returns the number of URLs so far.
+    """
+    tags = tuple(f"{{*}}{name}" for name in (*ROOTS, *names))
     parser = etree.XMLPullParser(events=("start", "end"), tag=tags, encoding=encoding, **SAFE)
     root = None
     taken = 0
@@ -77,15 +95,13 @@ def read_feed(chunks: Iterable[bytes], encoding: str | None, out: Collector) -> 
             parser.feed(chunk)
             for event, element in parser.read_events():
                 if event == "end":
-                    # lxml cannot decode a text with half of a surrogate pair ("&#xD800;").
-                    with suppress(UnicodeDecodeError):
-                        _read_element(element, out)
+                    yield element
                 elif root is None:
                     root = element
-                    out.is_index = local_name(root) == "sitemapindex"
+                    yield root
             _forget(root)
             taken += len(chunk)
-            if out.full or taken > _BARREN_START + _BARREN_SHARE * out.count:
+            if taken > _BARREN_START + _BARREN_SHARE * found():
                 break
     except etree.LxmlError:
         return
@@ -126,57 +142,60 @@ def _read_element(element: Any, out: Collector) -> None:
     for reference, kind, nofollow in reader(element):
         reference = reference.strip()
         if reference:
-            out.add(_absolute(reference, element, out), kind, nofollow)
+            out.add(absolute(reference, element, out.base), kind, nofollow)
 
 
-def _absolute(reference: str, element: Any, out: Collector) -> str:
-    """Return `reference` resolved against the nearest xml:base, if there is one."""
+def absolute(reference: str, element: Any, url: str) -> str:
+    """Return `reference` resolved against the nearest xml:base, if there is one; `url` is that of
+    the document."""
     base = element.base
     if not base:
         return reference
-    return parse(reference, parse(base, out.base) or out.base) or reference
+    return parse(reference, parse(base, url) or url) or reference
 
 
 _Found = tuple[str, Kind, bool]
 _ElementReader = Callable[[Any], list[_Found]]
 
 
-def _text(element: Any) -> str:
+def text_of(element: Any) -> str:
+    """The text of an element."""
     # Children are entities that were not expanded, without which the URL is incomplete.
     return "" if len(element) else element.text or ""
 
 
-def _parent(element: Any) -> str:
+def parent_name(element: Any) -> str:
+    """The local name of the parent of an element; empty if it has none."""
     parent = element.getparent()
     return "" if parent is None else local_name(parent)
 
 
 def _text_as(kind: Kind) -> _ElementReader:
-    return lambda element: [(_text(element), kind, False)]
+    return lambda element: [(text_of(element), kind, False)]
 
 
 def _loc(element: Any) -> list[_Found]:
-    kind = Kind.IMAGE if _parent(element) == "image" else Kind.PAGE
-    return [(_text(element), kind, False)]
+    kind = Kind.IMAGE if parent_name(element) == "image" else Kind.PAGE
+    return [(text_of(element), kind, False)]
 
 
 def _link(element: Any) -> list[_Found]:
     href = element.get("href")
     if href is None:
-        return [(_text(element), Kind.PAGE, False)]
+        return [(text_of(element), Kind.PAGE, False)]
     rel = element.get("rel") or ""
     kind = relation_kind(rel, "")
     return [] if kind is None else [(href, kind, unendorsed(rel))]
 
 
 def _guid(element: Any) -> list[_Found]:
-    text = _text(element).strip()
+    text = text_of(element).strip()
     permanent = element.get("isPermaLink", "true") == "true"
     return [(text, Kind.PAGE, False)] if permanent and text.startswith("http") else []
 
 
 def _url(element: Any) -> list[_Found]:
-    return [(_text(element), Kind.IMAGE, False)] if _parent(element) == "image" else []
+    return [(text_of(element), Kind.IMAGE, False)] if parent_name(element) == "image" else []
 
 
 def _media(element: Any) -> list[_Found]:

@@ -1,0 +1,131 @@
+"""Reads when the pages of a site changed, as its sitemaps and feeds say it.
+
+Sitemaps have `<lastmod>`, Atom `<updated>`, RSS `<pubDate>` or `<dc:date>`. The crawl's loop needs no
+dates, so `feeds`, which finds the links there, does not read them.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from itertools import chain
+from typing import Any, NamedTuple
+
+from larbinpy.page import Page
+from larbinpy.parse import feeds, xml
+from larbinpy.parse.body import GZIP_MAGIC, is_xml
+from larbinpy.parse.link import MAX_LINKS
+from larbinpy.url import Base
+
+#: Elements that name a page and a date.
+_ENTRIES = frozenset({"url", "sitemap", "item", "entry"})
+#: Dates by their preference: the later ones of an entry count only if the first is missing.
+_DATES = ("lastmod", "updated", "pubDate", "date", "published")
+_LINKS = ("loc", "link", "guid")
+#: Most characters of a date; no honest one is longer.
+_LONGEST = 60
+#: Most characters of URLs of one document.
+_MOST_CHARACTERS = 16 << 20
+#: The complete forms of https://www.w3.org/TR/NOTE-datetime, and the time without a zone.
+_W3C = re.compile(
+    r"(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d(?::\d\d)?)(?:\.\d+)?(Z|[+-]\d\d:\d\d)?)?", re.ASCII
+)
+#: Dates before the Web are placeholders.
+_EARLIEST = "1990"
+
+
+class Announced(NamedTuple):
+    """A page that a sitemap or feed names."""
+
+    #: Canonical URL.
+    url: str
+    #: When it changed, in UTC: "2026-11-23T08:00:00Z", or "2026-11-23" if the time of the day is
+    #: not known; empty if the document does not say.
+    date: str
+
+
+def announced(page: Page, latest: str) -> Iterator[Announced]:
+    """Yield the pages that a sitemap or feed names, at most `MAX_LINKS`; of other pages nothing.
+
+    Dates after `latest`, an ISO 8601 time in UTC, say nothing, nor do those that cannot be read.
+    """
+    body = page.body
+    is_packed = body.startswith(GZIP_MAGIC)
+    if not is_packed and not is_xml(body):
+        return
+    chunks = feeds.gunzip(body) if is_packed else feeds.chunked(body)
+    first = next(chunks, b"")
+    encoding, _ = xml.encoding_of(first, None if is_packed else page.http_charset)
+    if xml.root_name(first, encoding) not in feeds.ROOTS:
+        return
+    base = Base(page.url.href)
+    count = characters = 0
+    for reference, text in _entries(
+        chain([first], chunks), encoding, page.url.href, lambda: count
+    ):
+        url = base.resolve(reference.partition("#")[0])
+        if url is not None:
+            count, characters = count + 1, characters + len(url)
+            yield Announced(url, date_of(text, latest))
+        if count >= MAX_LINKS or characters >= _MOST_CHARACTERS:
+            break
+
+
+def date_of(text: str, latest: str) -> str:
+    """The date in `text`, as `Announced` has it; empty if there is none that can be believed."""
+    text = text.strip()
+    if len(text) > _LONGEST:
+        return ""
+    found = _W3C.fullmatch(text)
+    try:
+        if found is None:
+            moment = parsedate_to_datetime(text)
+            date = _spelled(moment, is_exact=moment.tzinfo is not None)
+        else:
+            day, time, zone = found.groups()
+            exact = f"{day}T{time}{zone}" if time and zone else day
+            date = _spelled(datetime.fromisoformat(exact), is_exact=exact != day)
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return ""
+    return date if _EARLIEST <= date <= latest else ""
+
+
+def _spelled(moment: datetime, *, is_exact: bool) -> str:
+    if not is_exact:
+        return moment.date().isoformat()
+    utc = moment.astimezone(UTC).replace(tzinfo=None)
+    return f"{utc.isoformat(timespec='seconds')}Z"
+
+
+def _entries(
+    chunks: Iterator[bytes], encoding: str | None, url: str, found: Callable[[], int]
+) -> Iterator[tuple[str, str]]:
+    """Yield the reference and the date of each entry, as they stand there."""
+    link, dates = "", dict[str, str]()
+    stream = feeds.elements(chunks, encoding, (*_ENTRIES, *_DATES, *_LINKS), found)
+    for element in stream:
+        # lxml cannot decode a text with half of a surrogate pair ("&#xD800;").
+        with suppress(UnicodeDecodeError):
+            name = xml.local_name(element)
+            if name in _ENTRIES:
+                if link:
+                    yield link, next((dates[each] for each in _DATES if dates.get(each)), "")
+                link, dates = "", {}
+            elif feeds.parent_name(element) not in _ENTRIES:
+                continue
+            elif name in _DATES:
+                dates.setdefault(name, feeds.text_of(element)[: _LONGEST + 1])
+            elif name in _LINKS:
+                link = link or _reference(name, element, url)
+
+
+def _reference(name: str, element: Any, url: str) -> str:
+    """The page that an element of an entry names; empty if it names another thing."""
+    href = element.get("href") if name == "link" else None
+    if href is None:
+        is_none = name == "guid" and element.get("isPermaLink", "true") != "true"
+    else:
+        is_none = element.get("rel", "alternate") != "alternate"
+    reference = "" if is_none else (href or feeds.text_of(element)).strip()
+    return reference and feeds.absolute(reference, element, url)
