@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from larbinpy.parse.announced import Announced
+
 #: Characters of a title and of a heading, the headings of a page, and characters of
 #: its author; honest ones are shorter.
 LONGEST_TITLE = 300
@@ -63,6 +65,8 @@ class Content:
     links: list[Outlink] = field(default_factory=list)
     #: Objects of JSON-LD, as the page declares them.
     facts: list[Any] = field(default_factory=list)
+    #: The pages that a sitemap or feed names, with the dates of their changes.
+    announced: list[Announced] = field(default_factory=list)
     #: Whether the page asks not to be indexed.
     noindex: bool = False
     #: One short line if the body could not be read: "too long", "damaged PDF" ...

@@ -10,6 +10,7 @@ from larbinpy.content.pdf import read_pdf
 from larbinpy.content.plain import MARKDOWN, TYPES, read_plain
 from larbinpy.page import Page, timestamp
 from larbinpy.parse import directives, xml
+from larbinpy.parse.announced import announced
 from larbinpy.parse.body import UNKNOWN, is_html, is_xml
 from larbinpy.parse.link import Collector
 from larbinpy.url import split
@@ -27,6 +28,7 @@ def read(page: Page, at: float) -> Content:
     """
     out = _content(page, timestamp(at + _DAY)[:10])
     out.title = out.title or _name(page.url.href)
+    out.announced = list(announced(page, timestamp(at)))
     directions = [value for name, value in page.headers if name == "x-robots-tag"]
     if directions:
         robots = Collector(page.url.href)

@@ -7,6 +7,7 @@ import zstandard
 from larbinpy.content import Content
 from larbinpy.database.prepared import (
     Anchor,
+    Dated,
     Packed,
     Prepared,
     dumped,
@@ -16,6 +17,7 @@ from larbinpy.database.prepared import (
 )
 from larbinpy.database.tokens import page_tokens
 from larbinpy.page import Page
+from larbinpy.revisit.due import host_name
 from larbinpy.search.fingerprint import keys
 from larbinpy.url import SECRET_HEADER
 
@@ -102,6 +104,7 @@ def prepare(
         zstandard.compress(page.body, _BODY_LEVEL) if keep_bodies else None,
         text_hash(content.text),
         tuple(map(signed, keys(content.title, content.text))) if find_near else (),
+        dated(url, content),
     )
 
 
@@ -123,6 +126,14 @@ def anchors(url: str, content: Content) -> list[Anchor]:
     )
     targets = targets_of(target for target, _ in found)
     return [Anchor(target, text) for target, (_, text) in zip(targets, found, strict=True)]
+
+
+def dated(url: str, content: Content) -> list[Dated]:
+    """The pages that a sitemap or feed names, of its own host: it knows no others."""
+    host = host_name(url)
+    own = [each for each in content.announced if host_name(each.url) == host]
+    targets = targets_of(each.url for each in own)
+    return [Dated(target, each.date) for target, each in zip(targets, own, strict=True)]
 
 
 def _is_generic(anchor: str) -> bool:

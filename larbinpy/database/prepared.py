@@ -79,6 +79,14 @@ class Anchor(NamedTuple):
     text: str
 
 
+class Dated(NamedTuple):
+    """A page of the same host that a sitemap or feed names; `target` is as in `Anchor`."""
+
+    target: int
+    #: When it changed, as `parse.announced` has it; empty if it does not say.
+    date: str
+
+
 @dataclass(slots=True)
 class Prepared:
     """A page that was fetched, ready to be written; columns are named as in the schema."""
@@ -101,6 +109,7 @@ class Prepared:
     text_hash: int = 0
     #: Keys of `search.fingerprint`, signed; none if near copies of it are not looked for.
     near_keys: tuple[int, ...] = ()
+    announced: list[Dated] = field(default_factory=list)
 
     def pack(self) -> bytes:
         """Bytes for a pipe, from which `unpack` makes the same value again."""
@@ -111,7 +120,7 @@ class Prepared:
                 *(self.url, self.fetched, self.columns, list(self.tokens), list(map(len, tokens))),
                 *(self.text.size, len(self.text.data), len(self.more)),
                 *([each.target for each in self.anchors], [each.text for each in self.anchors]),
-                *(self.text_hash, self.near_keys, self.body is not None),
+                *(self.text_hash, self.near_keys, self.announced, self.body is not None),
             ]
         ).encode("utf-8", "replace")
         parts = (*tokens, self.text.data, self.more, self.body or b"")
@@ -125,7 +134,8 @@ class Prepared:
         url, fetched, columns, names, sizes, text_size, *rest = json.loads(
             data[_LENGTH.size : start]
         )
-        text_length, more_length, targets, texts, text_hash, near_keys, has_body = rest
+        text_length, more_length, targets, texts, *rest = rest
+        text_hash, near_keys, announced, has_body = rest
         ends = list(accumulate((*sizes, text_length, more_length), initial=start))
         parts = [data[begin:end] for begin, end in pairwise(ends)]
         return cls(
@@ -139,6 +149,7 @@ class Prepared:
             data[ends[-1] :] if has_body else None,
             text_hash,
             tuple(near_keys),
+            [Dated(*each) for each in announced],
         )
 
 

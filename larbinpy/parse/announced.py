@@ -1,11 +1,11 @@
 """Reads when the pages of a site changed, as its sitemaps and feeds say it.
 
-Sitemaps have `<lastmod>`, Atom `<updated>`, RSS `<pubDate>` or `<dc:date>`. The crawl's loop needs no
-dates, so `feeds`, which finds the links there, does not read them.
+Sitemaps have `<lastmod>`, Atom `<updated>`, RSS `<pubDate>` or `<dc:date>`. `feeds` finds the
+links for the crawl's loop, which needs no dates.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -61,9 +61,7 @@ def announced(page: Page, latest: str) -> Iterator[Announced]:
         return
     base = Base(page.url.href)
     count = characters = 0
-    for reference, text in _entries(
-        chain([first], chunks), encoding, page.url.href, lambda: count
-    ):
+    for reference, text in _entries(chain([first], chunks), encoding, page.url.href):
         url = base.resolve(reference.partition("#")[0])
         if url is not None:
             count, characters = count + 1, characters + len(url)
@@ -98,18 +96,19 @@ def _spelled(moment: datetime, *, is_exact: bool) -> str:
     return f"{utc.isoformat(timespec='seconds')}Z"
 
 
-def _entries(
-    chunks: Iterator[bytes], encoding: str | None, url: str, found: Callable[[], int]
-) -> Iterator[tuple[str, str]]:
+def _entries(chunks: Iterator[bytes], encoding: str | None, url: str) -> Iterator[tuple[str, str]]:
     """Yield the reference and the date of each entry, as they stand there."""
     link, dates = "", dict[str, str]()
-    stream = feeds.elements(chunks, encoding, (*_ENTRIES, *_DATES, *_LINKS), found)
+    count = 0
+    names = (*_ENTRIES, *_DATES, *_LINKS)
+    stream = feeds.elements(chunks, encoding, names, lambda: count)
     for element in stream:
         # lxml cannot decode a text with half of a surrogate pair ("&#xD800;").
         with suppress(UnicodeDecodeError):
             name = xml.local_name(element)
             if name in _ENTRIES:
                 if link:
+                    count += 1
                     yield link, next((dates[each] for each in _DATES if dates.get(each)), "")
                 link, dates = "", {}
             elif feeds.parent_name(element) not in _ENTRIES:

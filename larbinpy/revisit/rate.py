@@ -97,11 +97,6 @@ def updated(
     return Evidence(DECAY * evidence.changes + changed, DECAY * evidence.exposure + seconds)
 
 
-def first(age: float) -> Evidence:
-    """The evidence after the first visit to a page that says it changed `age` seconds before."""
-    return Evidence(1.0, age) if 0.0 <= age < math.inf else NEW
-
-
 def _expected_age(changes: float) -> float:
     """Expected time since the last change as a part of the interval, in which there was one.
 

@@ -72,6 +72,21 @@ class Schedule:
         """When a page with this `evidence` is due after a `visit`."""
         return _later(visit, self._plan.interval(rate(evidence)))
 
+    def after_announcement(self, visit: str, evidence: Evidence, waited: float, news: bool) -> str:
+        """When a page is due after a `visit` that announces changes of others, in a site's name.
+
+        `waited` is the time since the visit before, in seconds. The plan counts what one page
+        gains, so it gives up those that change too fast. Such a page is due a day after its last
+        `news`, and then after twice the time.
+        """
+        settings = self._settings
+        wait = min(_DAY if news else 2 * waited, self._plan.interval(rate(evidence)))
+        return _later(visit, min(max(wait, settings.shortest), settings.longest))
+
+    def is_worth_it(self, evidence: Evidence) -> bool:
+        """Whether a page with this `evidence` that has changed is worth a visit at once."""
+        return not self._plan.gives_up(rate(evidence))
+
     def after_failure(self, visit: str, last: str) -> str:
         """When a page is due after a `visit` that failed; the `last` one did not."""
         wait = _BACK_OFF * seconds_between(last, visit)

@@ -1,8 +1,8 @@
 """Pages and dates that sitemaps and feeds name."""
 
 import gzip
-from email.utils import format_datetime
 from datetime import UTC, datetime, timedelta, timezone
+from email.utils import format_datetime
 
 import pytest
 from hypothesis import given
@@ -23,7 +23,7 @@ def read(
 ) -> list[tuple[str, str]]:
     body = text if isinstance(text, bytes) else text.encode()
     page = Page(Url(url, 0), Outcome.SUCCESS, 200, [("content-type", kind)], body)
-    return [tuple(each) for each in announced(page, LATEST)]
+    return [(each.url, each.date) for each in announced(page, LATEST)]
 
 
 def entry(path: str, date: str) -> str:
@@ -93,7 +93,9 @@ def test_other_documents_name_nothing(text: str) -> None:
 
 
 def test_entries_are_whole_wherever_a_document_is_cut_into_portions() -> None:
-    text = SITEMAP.format("".join(entry(f"/{n}", "2026-11-02") + " " * (n % 7) for n in range(5000)))
+    text = SITEMAP.format(
+        "".join(entry(f"/{n}", "2026-11-02") + " " * (n % 7) for n in range(5000))
+    )
     assert read(text) == [(f"http://a.test/{n}", "2026-11-02") for n in range(5000)]
 
 
@@ -139,7 +141,7 @@ def test_dates(text: str, date: str) -> None:
 
 
 @given(
-    st.datetimes(datetime(1991, 1, 1), datetime(2026, 11, 20)),  # noqa: DTZ001
+    st.datetimes(datetime(1991, 1, 1), datetime(2026, 11, 20)),
     st.integers(-14 * 60, 14 * 60),
 )
 def test_a_date_is_the_same_in_any_spelling(moment: datetime, offset: int) -> None:

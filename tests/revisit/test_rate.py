@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.revisit.rate import DECAY, LEAST, MOST, NEW, Evidence, Prior, first, rate, updated
+from larbinpy.revisit.rate import DECAY, LEAST, MOST, NEW, Evidence, Prior, rate, updated
 
 DAY = 86_400.0
 #: Teaches next to nothing.
@@ -93,14 +93,6 @@ def test_a_fast_page_that_stopped_is_noticed_at_once() -> None:
     assert rate(evidence) > 0.5 / DAY
     evidence = updated(evidence, 90 * DAY, False)
     assert rate(evidence) < 0.08 / DAY
-
-
-def test_the_first_visit() -> None:
-    assert first(3 * DAY) == Evidence(1.0, 3 * DAY)
-    assert first(-1.0) == first(math.nan) == first(math.inf) == NEW
-    prior = Prior(0.5, 5 * DAY)
-    assert rate(NEW, prior) == 0.1 / DAY
-    assert rate(first(DAY), prior) == 1.5 / (6 * DAY)
 
 
 def test_an_age_that_contradicts_the_visit_is_ignored() -> None:

@@ -9,7 +9,7 @@ from larbinpy.database.mysql.server import Server
 from larbinpy.search.segment import VERSION
 
 #: Version of the tables. A program opens only those of its own version.
-FORMAT = 3
+FORMAT = 4
 
 _COMMON = "ENGINE=InnoDB ROW_FORMAT=DYNAMIC CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
 #: Names and columns, indexes included; those of pages may be of any length.
@@ -18,7 +18,8 @@ TABLES = {
     "host": """
         id BIGINT AUTO_INCREMENT PRIMARY KEY, name VARCHAR(500) NOT NULL UNIQUE,
         sample LONGBLOB, sample_size BIGINT, sample_of BIGINT,
-        wrong VARCHAR(40)""",
+        wrong VARCHAR(40), agreed BIGINT NOT NULL DEFAULT 0,
+        contradicted BIGINT NOT NULL DEFAULT 0""",
     "page": """
         id BIGINT AUTO_INCREMENT PRIMARY KEY, key BIGINT NOT NULL UNIQUE, url MEDIUMTEXT NOT NULL,
         host BIGINT NOT NULL, status INT, type VARCHAR(190), charset VARCHAR(190),
@@ -30,7 +31,8 @@ TABLES = {
         etag MEDIUMTEXT, last_modified MEDIUMTEXT, text_hash BIGINT, same_as BIGINT,
         near BIGINT, near1 BIGINT, near2 BIGINT, near3 BIGINT, near4 BIGINT,
         missing VARCHAR(40), moved_to MEDIUMTEXT, gone VARCHAR(40), due VARCHAR(40),
-        observed DOUBLE NOT NULL DEFAULT 0, exposure DOUBLE NOT NULL DEFAULT 0, indexed BIGINT,
+        observed DOUBLE NOT NULL DEFAULT 0, exposure DOUBLE NOT NULL DEFAULT 0,
+        announces BIGINT NOT NULL DEFAULT 0, indexed BIGINT,
         INDEX page_host (host), INDEX page_lang (lang), INDEX page_type (type),
         INDEX page_fetched (fetched), INDEX page_gone (gone), INDEX page_due (due),
         INDEX page_moved_to (moved_to(190)), INDEX page_text_hash (text_hash),
@@ -45,6 +47,7 @@ TABLES = {
     "change": """
         at VARCHAR(40) NOT NULL, page BIGINT NOT NULL, kind VARCHAR(10) NOT NULL,
         text_hash BIGINT, INDEX change_page (page, at), INDEX change_at (at, page)""",
+    "announced": "target BIGINT PRIMARY KEY, date VARCHAR(40) NOT NULL",
     "anchor": "target BIGINT NOT NULL, text VARCHAR(190) NOT NULL, PRIMARY KEY (target, text)",
     "fresh": "id BIGINT PRIMARY KEY, target BIGINT NOT NULL, text VARCHAR(190) NOT NULL",
 }

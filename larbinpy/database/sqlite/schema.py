@@ -18,7 +18,7 @@ from larbinpy.database.fields import FIELDS
 from larbinpy.search.segment import VERSION
 
 #: Version of the tables. A program opens only files of its own version.
-FORMAT = 3
+FORMAT = 4
 #: Bytes of a block of the file.
 BLOCK = 16 << 10
 #: "larb": marks the file as ours, in its header (PRAGMA application_id).
@@ -32,7 +32,9 @@ CREATE TABLE host (
     sample BLOB,                    -- what content.more of its pages is compressed with
     sample_size INTEGER,            -- in bytes, when unpacked
     sample_of INTEGER,              -- page.key of the page that it comes from
-    wrong TEXT                      -- when its ETag or Last-Modified last hid a change
+    wrong TEXT,                     -- when its ETag or Last-Modified last hid a change
+    agreed INTEGER NOT NULL DEFAULT 0,      -- how often dates of its sitemaps and feeds said that a
+    contradicted INTEGER NOT NULL DEFAULT 0 -- page had changed, truly and falsely
 );
 CREATE TABLE page (
     id INTEGER PRIMARY KEY,
@@ -76,6 +78,7 @@ CREATE TABLE page (
     due TEXT,                       -- when it is to be visited again
     observed REAL NOT NULL DEFAULT 0,   -- changes that the estimate of its rate rests on, and the
     exposure REAL NOT NULL DEFAULT 0,   -- seconds in which they were seen; older ones count less
+    announces INTEGER NOT NULL DEFAULT 0,   -- 1: it is a sitemap or feed that names pages
     indexed INTEGER                 -- 64-bit hash of the page's tokens in ft; NULL: not in ft
 );
 CREATE INDEX page_host ON page (host);
@@ -110,6 +113,10 @@ CREATE TABLE change (
 );
 CREATE INDEX change_page ON change (page, at);
 CREATE INDEX change_at ON change (at, page);
+CREATE TABLE announced (            -- dates of pages, as sitemaps and feeds of their hosts say them
+    target INTEGER PRIMARY KEY,     -- as page.key
+    date TEXT NOT NULL              -- of the last change; empty if they do not say
+);
 CREATE TABLE anchor (               -- texts of links, each once for a target
     target INTEGER NOT NULL,        -- as page.key
     text TEXT NOT NULL,

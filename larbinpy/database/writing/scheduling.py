@@ -3,9 +3,12 @@
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
-from larbinpy.database.prepared import Failed, Gone, Prepared, Visit, target_of
+from larbinpy.database.prepared import Failed, Gone, Prepared, Unchanged, Visit, target_of
+from larbinpy.database.writing.announcing import Announcements
 from larbinpy.database.writing.tables import Tables
 from larbinpy.page import timestamp
+from larbinpy.revisit.announced import age as age_of
+from larbinpy.revisit.announced import says_changed
 from larbinpy.revisit.conditions import DISTRUST, conditions, wants_whole, was_wrong
 from larbinpy.revisit.due import DueAsk, DuePage, host_name
 from larbinpy.revisit.rate import NEW, Evidence, updated
@@ -31,6 +34,7 @@ class _Row(NamedTuple):
     gone: str | None
     observed: float
     exposure: float
+    announces: int
 
 
 _ROWS = f"SELECT {', '.join(_Row._fields)} FROM page WHERE key IN "
@@ -39,6 +43,30 @@ _DUE = (
     " gone, host.wrong FROM page JOIN host ON host.id = page.host"
     " WHERE due <= ? AND due >= ? AND (due > ? OR page.key > ?){} ORDER BY due, page.key LIMIT ?"
 )
+
+
+class _Found(NamedTuple):
+    """A visit of a page that was known, and its rows before and after that."""
+
+    visit: Visit
+    old: _Row
+    row: _Row
+    #: It announces pages or dates that are new.
+    has_news: bool
+
+    @property
+    def url(self) -> str:
+        return self.visit.url
+
+    @property
+    def changed(self) -> bool:
+        return self.row.changed != self.old.changed or self.has_news
+
+    @property
+    def announces(self) -> bool:
+        if isinstance(self.visit, Prepared):
+            return bool(self.visit.announced)
+        return bool(self.old.announces)
 
 
 class Scheduling:
@@ -54,6 +82,7 @@ class Scheduling:
         # Pages that the plan is for, and pages that came after it was made.
         self._pages = self._new = 0
         self._before: dict[int, _Row] = {}
+        self._announcements = Announcements(base)
 
     def plan(self, now: float) -> None:
         """Make the plan for all pages if it is time, at the Unix time `now`."""
@@ -77,26 +106,56 @@ class Scheduling:
         # The latest visit counts.
         last = {target_of(visit.url): visit for visit in visits}
         known = self._rows(self._before)
-        new = [
-            (self._schedule.after(visit.fetched, NEW), key)
-            for key, visit in last.items()
-            if key not in known and not isinstance(visit, Failed)
-        ]
-        self._new += len(new)
-        self._base.executemany("UPDATE page SET due = ? WHERE key = ?", new)
-        updates = []
-        for key, row in known.items():
-            visit, old = last[key], self._before[key]
-            evidence, due = self._decided(visit, old, row)
-            updates.append((due, evidence.changes, evidence.exposure, key))
-            if isinstance(visit, Prepared):
-                self._judge(visit, old, row)
-        self._base.executemany(
-            "UPDATE page SET due = ?, observed = ?, exposure = ? WHERE key = ?", updates
+        with_news = self._announcements.take(visits)
+        self._write_new(
+            [
+                (key, visit)
+                for key, visit in last.items()
+                if key not in known and not isinstance(visit, Failed)
+            ]
         )
+        found = [
+            _Found(last[key], self._before[key], row, key in with_news)
+            for key, row in known.items()
+        ]
+        dates = self._announcements.dates(known)
+        for each in found:
+            self._judge(each, dates.get(each.row.key, ""))
+        updates = []
+        for each in found:
+            date = dates.get(each.row.key, "") if self._announcements.trusts(each.url) else ""
+            evidence, due = self._decided(each, date)
+            updates.append((due, *evidence, each.announces, each.row.key))
+        self._base.executemany(
+            "UPDATE page SET due = ?, observed = ?, exposure = ?, announces = ? WHERE key = ?",
+            updates,
+        )
+        self._announcements.bring_forward(self._schedule)
 
-    def _decided(self, visit: Visit, old: _Row, row: _Row) -> tuple[Evidence, str]:
-        """The evidence about a page after a visit, and when it is due."""
+    def _write_new(self, visits: Sequence[tuple[int, Visit]]) -> None:
+        """Say when pages are due that were visited for the first time."""
+        self._new += len(visits)
+        rows = []
+        for key, visit in visits:
+            announces = isinstance(visit, Prepared) and bool(visit.announced)
+            due = self._after(visit, NEW, 0.0, announces=announces, news=announces)
+            rows.append((due, announces, key))
+        self._base.executemany("UPDATE page SET due = ?, announces = ? WHERE key = ?", rows)
+
+    def _after(
+        self, visit: Visit, evidence: Evidence, waited: float, *, announces: bool, news: bool
+    ) -> str:
+        """When a page is due after a visit that found it."""
+        if announces and self._announcements.trusts(visit.url):
+            return self._schedule.after_announcement(visit.fetched, evidence, waited, news)
+        return self._schedule.after(visit.fetched, evidence)
+
+    def _decided(self, found: "_Found", date: str) -> tuple[Evidence, str]:
+        """The evidence about a page after a visit, and when it is due.
+
+        `date` is that of its last change, as a site says that is trusted.
+        """
+        visit, old, row, _ = found
         schedule = self._schedule
         evidence = Evidence(old.observed, old.exposure)
         if isinstance(visit, Failed):
@@ -107,18 +166,25 @@ class Scheduling:
             if row.missing is None:
                 return evidence, schedule.after(visit.fetched, evidence)
             return evidence, schedule.to_confirm(visit.fetched, row.missing)
-        changed = row.changed != old.changed
         passed = seconds_between(old.fetched, row.fetched)
-        evidence = updated(evidence, passed, changed)
-        return evidence, schedule.after(row.fetched, evidence)
+        age = age_of(date, old.fetched, row.fetched)
+        evidence = updated(evidence, passed, found.changed, age=age)
+        due = self._after(visit, evidence, passed, announces=found.announces, news=found.has_news)
+        return evidence, due
 
-    def _judge(self, visit: Prepared, old: _Row, row: _Row) -> None:
-        """Note that the server of a page is wrong about changes, if it is."""
-        sent = (old.etag, old.last_modified), (row.etag, row.last_modified)
-        if was_wrong(*sent, changed=old.text_hash != row.text_hash):
-            self._base.execute(
-                "UPDATE host SET wrong = ? WHERE name = ?", (visit.fetched, host_name(visit.url))
-            )
+    def _judge(self, found: "_Found", date: str) -> None:
+        """Note what a visit tells of the site: its conditions, and the `date` that it gave."""
+        visit, old, row, _ = found
+        if isinstance(visit, Prepared):
+            sent = (old.etag, old.last_modified), (row.etag, row.last_modified)
+            if was_wrong(*sent, changed=old.text_hash != row.text_hash):
+                self._base.execute(
+                    "UPDATE host SET wrong = ? WHERE name = ?",
+                    (visit.fetched, host_name(visit.url)),
+                )
+        is_there = isinstance(visit, Prepared | Unchanged) and old.gone is None
+        if is_there and says_changed(date, old.fetched, row.fetched):
+            self._announcements.judge(visit.url, changed=found.changed)
 
     def _rows(self, keys: Collection[int]) -> dict[int, _Row]:
         if not keys:
