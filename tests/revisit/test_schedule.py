@@ -84,3 +84,27 @@ def test_settings_as_arguments() -> None:
     arguments = ["--keep-bodies", *settings.arguments()]
     assert ScheduleSettings.of(arguments) == settings
     assert ScheduleSettings.of([]) == ScheduleSettings()
+
+
+def test_a_page_that_announces_changes_is_due_a_day_after_news_then_more_rarely() -> None:
+    schedule = Schedule(ScheduleSettings(3600.0, 5 * DAY))
+    fast = Evidence(1e6, 10 * DAY)
+    schedule.plan(1000, [fast])
+    # The plan gives it up.
+    assert wait(schedule.after(NOW, fast)) == 5 * DAY
+    assert not schedule.is_worth_it(fast)
+
+    def after(waited: float, *, news: bool) -> float:
+        return wait(schedule.after_announcement(NOW, fast, waited, news))
+
+    assert after(3 * DAY, news=True) == DAY
+    assert after(DAY, news=False) == 2 * DAY
+    assert after(4 * DAY, news=False) == 5 * DAY
+    assert after(0.0, news=False) == 3600.0
+
+
+def test_the_plan_may_visit_a_page_that_announces_changes_more_often() -> None:
+    schedule = Schedule(ScheduleSettings(3600.0, 90 * DAY, 100_000))
+    schedule.plan(100, [])
+    assert wait(schedule.after_announcement(NOW, NEW, DAY, True)) == 3600.0
+    assert schedule.is_worth_it(NEW)

@@ -2,7 +2,15 @@
 
 import json
 
-from larbinpy.database.prepared import Anchor, Packed, Prepared, signed, signed_hash, target_of
+from larbinpy.database.prepared import (
+    Anchor,
+    Dated,
+    Packed,
+    Prepared,
+    signed,
+    signed_hash,
+    target_of,
+)
 from larbinpy.database.tokens import page_tokens
 from larbinpy.search.fingerprint import keys
 
@@ -20,11 +28,12 @@ def prepared(
     links: tuple[tuple[str, str], ...] = (),
     body: bytes | None = None,
     near: bool = False,
+    announced: dict[str, str] | None = None,
     **columns: str | int | None,
 ) -> Prepared:
     """A page as `database.prepared.prepare` makes it of one with this content and `columns`.
 
-    With `near`, near copies of it are looked for.
+    With `near`, near copies of it are looked for. `announced` has the dates of other pages.
     """
     more = {"rest": rest, "headings": headings, "images": [], "links": [], "headers": []}
     row: dict[str, str | int | None] = {
@@ -47,4 +56,5 @@ def prepared(
         body=body,
         text_hash=signed_hash(text) if text else 0,
         near_keys=tuple(map(signed, keys(title, text))) if near else (),
+        announced=[Dated(target_of(each), date) for each, date in (announced or {}).items()],
     )
