@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from heapq import heapify, heapreplace
 from random import Random
 
-from experiments.schedules import Schedule
+from experiments.schedules import Announced, Schedule
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ def simulate(
     A first crawl has just ended: all copies are fresh. There are `budget` visits a second, in
     equal distances. Each goes to the page that is due first. If none is due before the next visit,
     it is left: a visit ahead of time would distort what a schedule learns. The first visits are
-    spread over the intervals at random.
+    spread over the intervals at random. Reading a sitemap costs no visit.
     """
     return _Simulation(schedule, rates, budget, seconds, slices, Random(seed)).run(later)
 
@@ -66,6 +66,8 @@ class _Simulation:
         self._stale = [random.expovariate(rate) for rate in rates]
         self._fresh = [0.0] * slices
         self._made = 0
+        self._announced = schedule if isinstance(schedule, Announced) else None
+        self._read = 0.0
         schedule.learn(rates)
         self._due = [(schedule.first(p) * random.random(), p) for p in range(len(rates))]
         heapify(self._due)
@@ -77,6 +79,8 @@ class _Simulation:
             if later is not None and now >= self._end / 2:
                 self._change(later, now)
                 later = None
+            if self._announced is not None and now >= self._read + self._announced.reads:
+                self._read_sitemap(self._announced, now)
             if self._due[0][0] <= now + 1.0 / self._budget:
                 self._visit(now)
         for page in range(len(self._rates)):
@@ -90,10 +94,27 @@ class _Simulation:
         self._count(page, now)
         interval = now - self._visited[page]
         changed = self._stale[page] <= now
+        if self._announced is not None:
+            self._announced.hear(self._age(page, now) if changed else None)
         self._visited[page] = now
         self._stale[page] = now + self._random.expovariate(self._rates[page])
         then = now + self._schedule.next(page, interval, changed, now)
         heapreplace(self._due, (then, page))
+
+    def _read_sitemap(self, schedule: Announced, now: float) -> None:
+        """Make the pages due that have changed."""
+        self._read = now
+        self._due = [
+            (min(due, self._stale[page]), page)
+            if self._stale[page] <= now and schedule.is_worth_it(page)
+            else (due, page)
+            for due, page in self._due
+        ]
+        heapify(self._due)
+
+    def _age(self, page: int, now: float) -> float:
+        """The time since the last change of a page, not the first one after its last visit."""
+        return min(self._random.expovariate(self._rates[page]), now - self._stale[page])
 
     def _count(self, page: int, now: float) -> None:
         """Add the time for which the copy was fresh since the visit."""

@@ -15,7 +15,7 @@ from experiments.options import out_option, quick_option
 @click.option("--days", default=364, show_default=True, help="Simulated time.")
 @click.option("--seeds", default=2, show_default=True, help="Runs, of which means are shown.")
 def main(out: Path, quick: bool, pages: int, days: int, seeds: int) -> None:
-    """Freshness of copies over time with six schedules, with the same number of visits."""
+    """Freshness of copies over time with seven schedules, with the same number of visits."""
     click.echo(revisits.run(out, quick=quick, pages=pages, days=days, seeds=seeds))
 
 

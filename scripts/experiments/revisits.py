@@ -14,6 +14,7 @@ from experiments.plots import plot
 from experiments.report import Report, Table, verdict
 from experiments.runs import say
 from experiments.schedules import (
+    Announced,
     Nutch,
     Omniscient,
     Ours,
@@ -27,6 +28,7 @@ from experiments.schedules import (
 Maker = Callable[[int, float], Schedule]
 SCHEDULES: dict[str, Maker] = {
     "omniscient": Omniscient,
+    "larbinpy, true dates": Announced,
     "larbinpy": Ours,
     "StormCrawler": StormCrawler,
     "uniform": Uniform,
@@ -45,7 +47,8 @@ All schedules get the same number of visits, and pages change at random at rates
 Freshness is the part of the pages that equals its copy, as a mean over the whole time, which
 includes the time in which a schedule learns. `scripts/experiments/changerates.py` has the sources
 of the rates, `schedules.py` those of the schedules, and `freshness.py` the rules. "Omniscient" and
-"proportional" know the true rates, the first one also at the moment when they change. The
+"proportional" know the true rates, the first one also at the moment when they change. With
+"true dates" a sitemap, read once a day, says when each page changed; the others have none. The
 estimator was tuned on the log-normal rates and the five groups, in smaller runs."""
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from larbinpy.revisit.plan import bucket, optimal
-from larbinpy.revisit.rate import NEW, rate, updated
+from larbinpy.revisit.rate import NEW, Evidence, rate, updated
 
 _MINUTE, _HOUR, _DAY = 60.0, 3_600.0, 86_400.0
 
@@ -126,7 +126,7 @@ class Ours:
         return self._plan.interval(rate(NEW))
 
     def next(self, page: int, interval: float, changed: bool, now: float) -> float:
-        evidence = self._evidence[page] = updated(self._evidence[page], interval, changed)
+        evidence = self._evidence[page] = self._updated(page, interval, changed)
         estimate = rate(evidence)
         number = bucket(estimate)
         if number != self._buckets[page]:
@@ -137,9 +137,36 @@ class Ours:
             self._make(now)
         return self._plan.interval(estimate)
 
+    def _updated(self, page: int, interval: float, changed: bool) -> Evidence:
+        return updated(self._evidence[page], interval, changed)
+
     def _make(self, now: float) -> None:
         self._plan = optimal(self._counts, self._budget, _HOUR, 90 * _DAY)
         self._replan = now + 2 * _DAY
+
+
+class Announced(Ours):
+    """larbinpy's, of a site whose sitemap says truly when each page has changed.
+
+    The sitemap is read once a day.
+    """
+
+    reads = _DAY
+
+    def __init__(self, pages: int, budget: float) -> None:
+        super().__init__(pages, budget)
+        self._age: float | None = None
+
+    def is_worth_it(self, page: int) -> bool:
+        """Whether a page that has changed is visited at once."""
+        return not self._plan.gives_up(rate(self._evidence[page]))
+
+    def hear(self, age: float | None) -> None:
+        """The page that is visited next last changed `age` seconds before; None: not known."""
+        self._age = age
+
+    def _updated(self, page: int, interval: float, changed: bool) -> Evidence:
+        return updated(self._evidence[page], interval, changed, age=self._age)
 
 
 class Omniscient:

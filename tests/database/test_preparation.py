@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from larbinpy.content import read
 from larbinpy.database.preparation import prepare
-from larbinpy.database.prepared import Anchor, Packed, Prepared, target_of
+from larbinpy.database.prepared import Anchor, Dated, Packed, Prepared, target_of
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page, timestamp
 from larbinpy.search.fingerprint import keys
@@ -103,3 +103,23 @@ def test_packed_texts_come_back(text: str) -> None:
     assert packed.text() == text
     # sqlar_uncompress takes data of the length `size` for not compressed.
     assert len(packed.data) != packed.size or not text
+
+
+def test_dates_are_those_of_pages_of_the_same_host() -> None:
+    entry = "<url><loc>{}</loc><lastmod>{}</lastmod></url>"
+    entries = (
+        entry.format("http://a.test/1", "2026-09-01"),
+        entry.format("https://a.test/2", "2999-01-01"),
+        entry.format("http://b.test/3", "2026-09-01"),
+        entry.format("http://a.test:81/4", "2026-09-01"),
+    )
+    found = prepared(f"<urlset>{''.join(entries)}</urlset>")
+    assert found.announced == [
+        Dated(target_of("http://a.test/1"), "2026-09-01"),
+        Dated(target_of("https://a.test/2"), ""),
+    ]
+    assert Prepared.unpack(found.pack()) == found
+
+
+def test_a_page_that_cannot_be_read_announces_nothing() -> None:
+    assert prepared("<urlset><url><loc>http://a.test/1").announced == []

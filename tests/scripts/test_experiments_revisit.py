@@ -8,6 +8,7 @@ import pytest
 from experiments.changerates import DAY, FIVE_GROUPS, GROUPS, LOG_NORMAL, WEIBULL, Web
 from experiments.freshness import simulate
 from experiments.schedules import (
+    Announced,
     Nutch,
     Omniscient,
     Ours,
@@ -118,6 +119,13 @@ def test_ours_with_rates_that_it_was_not_tuned_on(web: Web, changes: bool) -> No
     assert (0.97 if changes else 0.975) * best <= ours < best
     for maker in (Uniform, Nutch, Proportional):
         assert ours > mean(maker, web, 1000, changes=changes), maker
+
+
+@pytest.mark.parametrize("web", [LOG_NORMAL, FIVE_GROUPS, WEIBULL], ids=lambda web: web.name)
+def test_true_dates_in_sitemaps_make_more_pages_fresh(web: Web) -> None:
+    """Without them no schedule is better than the one that knows all rates."""
+    best = mean(Omniscient, web, 500)
+    assert mean(Ours, web, 500) < best < mean(Announced, web, 500) - 0.02
 
 
 def test_a_schedule_learns() -> None:
