@@ -51,7 +51,7 @@ def moment(date: str) -> str:
     return date if "T" in date else f"{date}T00:00:00Z"
 
 
-def age(date: str, since: str, visit: str) -> float | None:
+def age_of_change(date: str, since: str, visit: str) -> float | None:
     """Seconds from the last change of a page to its `visit`; None if `date` does not tell.
 
     `since` is the visit before.

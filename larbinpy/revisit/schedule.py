@@ -72,7 +72,9 @@ class Schedule:
         """When a page with this `evidence` is due after a `visit`."""
         return _later(visit, self._plan.interval(rate(evidence)))
 
-    def after_announcement(self, visit: str, evidence: Evidence, waited: float, news: bool) -> str:
+    def after_announcement(
+        self, visit: str, evidence: Evidence, waited: float, *, news: bool
+    ) -> str:
         """When a page is due after a `visit` that announces changes of others, in a site's name.
 
         `waited` is the time since the visit before, in seconds. The plan counts what one page

@@ -96,6 +96,15 @@ def test_several_visits_in_one_transaction(writer: Writer, row: Callable[..., An
     assert row("due") >= at(4)
 
 
+def test_a_visit_that_is_written_late_does_not_make_a_page_due_earlier(
+    writer: Writer, row: Callable[..., Any]
+) -> None:
+    writer.write([prepared(A, "one", at=at(9))])
+    writer.write([prepared(A, "one", at=at(3))])
+    assert row("fetched") == at(9)
+    assert row("due") >= at(10)
+
+
 def test_the_pages_that_are_due_come_in_their_order(writer: Writer) -> None:
     urls = [f"http://a.example/{number}" for number in range(9)]
     for number, url in enumerate(urls, 1):

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from larbinpy.page import timestamp
-from larbinpy.revisit.announced import Trust, age, moment, says_changed
+from larbinpy.revisit.announced import Trust, age_of_change, moment, says_changed
 
 SINCE, UNTIL = "2026-11-24T08:00:00Z", "2026-11-26T08:00:00Z"
 trusts = st.builds(Trust, st.integers(0, 100), st.integers(0, 100))
@@ -35,12 +35,12 @@ def after(trust: Trust, *, agreed: int = 0, contradicted: int = 0) -> Trust:
 )
 def test_dates_that_say_that_a_page_has_changed(date: str, says: bool) -> None:
     assert says_changed(date, SINCE, UNTIL) is says
-    assert (age(date, SINCE, UNTIL) is not None) is says
+    assert (age_of_change(date, SINCE, UNTIL) is not None) is says
 
 
 def test_the_age_of_a_change() -> None:
-    assert age("2026-11-26T07:59:00Z", SINCE, UNTIL) == 60.0
-    assert age("2026-11-26", SINCE, UNTIL) == 8 * 3600.0
+    assert age_of_change("2026-11-26T07:59:00Z", SINCE, UNTIL) == 60.0
+    assert age_of_change("2026-11-26", SINCE, UNTIL) == 8 * 3600.0
 
 
 def test_the_time_of_a_date() -> None:
@@ -87,7 +87,7 @@ def test_an_age_fits_into_the_time_between_two_visits(
     change: int, since: int, until: int, is_day: bool
 ) -> None:
     date, one, other = map(timestamp, (change, since, until))
-    found = age(date[:10] if is_day else date, one, other)
+    found = age_of_change(date[:10] if is_day else date, one, other)
     assert found is None or 0.0 <= found <= until - since
     if not is_day:
         assert (found is not None) is (since < change <= until)

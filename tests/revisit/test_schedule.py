@@ -95,7 +95,7 @@ def test_a_page_that_announces_changes_is_due_a_day_after_news_then_more_rarely(
     assert not schedule.is_worth_it(fast)
 
     def after(waited: float, *, news: bool) -> float:
-        return wait(schedule.after_announcement(NOW, fast, waited, news))
+        return wait(schedule.after_announcement(NOW, fast, waited, news=news))
 
     assert after(3 * DAY, news=True) == DAY
     assert after(DAY, news=False) == 2 * DAY
@@ -106,5 +106,5 @@ def test_a_page_that_announces_changes_is_due_a_day_after_news_then_more_rarely(
 def test_the_plan_may_visit_a_page_that_announces_changes_more_often() -> None:
     schedule = Schedule(ScheduleSettings(3600.0, 90 * DAY, 100_000))
     schedule.plan(100, [])
-    assert wait(schedule.after_announcement(NOW, NEW, DAY, True)) == 3600.0
+    assert wait(schedule.after_announcement(NOW, NEW, DAY, news=True)) == 3600.0
     assert schedule.is_worth_it(NEW)

@@ -7,8 +7,7 @@ from larbinpy.database.prepared import Failed, Gone, Prepared, Unchanged, Visit,
 from larbinpy.database.writing.announcing import Announcements
 from larbinpy.database.writing.tables import Tables
 from larbinpy.page import timestamp
-from larbinpy.revisit.announced import age as age_of
-from larbinpy.revisit.announced import says_changed
+from larbinpy.revisit.announced import age_of_change, says_changed
 from larbinpy.revisit.conditions import DISTRUST, conditions, wants_whole, was_wrong
 from larbinpy.revisit.due import DueAsk, DuePage, host_name
 from larbinpy.revisit.rate import NEW, Evidence, updated
@@ -53,10 +52,6 @@ class _Found(NamedTuple):
     row: _Row
     #: It announces pages or dates that are new.
     has_news: bool
-
-    @property
-    def url(self) -> str:
-        return self.visit.url
 
     @property
     def changed(self) -> bool:
@@ -123,8 +118,9 @@ class Scheduling:
             self._judge(each, dates.get(each.row.key, ""))
         updates = []
         for each in found:
-            date = dates.get(each.row.key, "") if self._announcements.trusts(each.url) else ""
-            evidence, due = self._decided(each, date)
+            date = dates.get(each.row.key, "")
+            is_true = bool(date) and self._announcements.trusts(each.visit.url)
+            evidence, due = self._decided(each, date if is_true else "")
             updates.append((due, *evidence, each.announces, each.row.key))
         self._base.executemany(
             "UPDATE page SET due = ?, observed = ?, exposure = ?, announces = ? WHERE key = ?",
@@ -138,17 +134,13 @@ class Scheduling:
         rows = []
         for key, visit in visits:
             announces = isinstance(visit, Prepared) and bool(visit.announced)
-            due = self._after(visit, NEW, 0.0, announces=announces, news=announces)
+            at = visit.fetched
+            if announces and self._announcements.trusts(visit.url):
+                due = self._schedule.after_announcement(at, NEW, 0.0, news=True)
+            else:
+                due = self._schedule.after(at, NEW)
             rows.append((due, announces, key))
         self._base.executemany("UPDATE page SET due = ?, announces = ? WHERE key = ?", rows)
-
-    def _after(
-        self, visit: Visit, evidence: Evidence, waited: float, *, announces: bool, news: bool
-    ) -> str:
-        """When a page is due after a visit that found it."""
-        if announces and self._announcements.trusts(visit.url):
-            return self._schedule.after_announcement(visit.fetched, evidence, waited, news)
-        return self._schedule.after(visit.fetched, evidence)
 
     def _decided(self, found: "_Found", date: str) -> tuple[Evidence, str]:
         """The evidence about a page after a visit, and when it is due.
@@ -167,10 +159,12 @@ class Scheduling:
                 return evidence, schedule.after(visit.fetched, evidence)
             return evidence, schedule.to_confirm(visit.fetched, row.missing)
         passed = seconds_between(old.fetched, row.fetched)
-        age = age_of(date, old.fetched, row.fetched)
+        age = age_of_change(date, old.fetched, row.fetched)
         evidence = updated(evidence, passed, found.changed, age=age)
-        due = self._after(visit, evidence, passed, announces=found.announces, news=found.has_news)
-        return evidence, due
+        if found.announces and self._announcements.trusts(visit.url):
+            news = found.has_news
+            return evidence, schedule.after_announcement(row.fetched, evidence, passed, news=news)
+        return evidence, schedule.after(row.fetched, evidence)
 
     def _judge(self, found: "_Found", date: str) -> None:
         """Note what a visit tells of the site: its conditions, and the `date` that it gave."""
