@@ -87,7 +87,9 @@ class Exchange:
         # In turn, so that neither waits for ever where answers take long.
         self._is_rounds_turn = not self._is_rounds_turn
         if self._is_rounds_turn:
-            if self._journal.is_due and (self._journal.has_news or self._seeds is _Seeds.NOTED):
+            # The pace keeps rounds large; with nothing left to fetch, others wait for this one.
+            is_due = self._journal.is_due or self._local.is_spent
+            if is_due and (self._journal.has_news or self._seeds is _Seeds.NOTED):
                 self._begin_round(now)
         elif at := self._journal.inbox_at():
             self._is_collecting = True

@@ -27,6 +27,10 @@ class Local(Protocol):
     def busy(self, shard: int) -> bool:
         """Whether URLs of this shard are in flight, or not yet done in the journal."""
 
+    @property
+    def is_spent(self) -> bool:
+        """Whether no URL is left to fetch, and nothing is in flight."""
+
     def interrupt(self) -> None:
         """Abort what is in flight; its URLs are fetched again later."""
 

@@ -68,7 +68,9 @@ class Ownership:
         self._holding = Holding()
         self._ending = Ending()
         self._is_looking = False
-        self._look_at = float("-inf")
+        self._looked_at = self._look_at = float("-inf")
+        # Whether the node owed something at the last step.
+        self._owed = True
         # A look that found shards to take, and when its answer came.
         self._look: tuple[Sequence[Standing], float] = (), float("inf")
         # Lacking shards that had no living owner, as they were then.
@@ -111,10 +113,15 @@ class Ownership:
     # -- looks
 
     def _look_around(self) -> None:
+        had_owed, self._owed = self._owed, self._journal.owes
+        if had_owed and not self._owed:
+            # It may have been the last node at work.
+            self._look_at = min(self._look_at, self._looked_at + _LOOK_MOVING)
         if self._node.now >= self._look_at and not self._is_looking:
             is_moving = bool(self._holding.lacking or self._holding.surplus)
             self._look_at = self._node.now + (_LOOK_MOVING if is_moving else _LOOK)
-            if is_moving or not self._journal.owes:
+            if is_moving or not self._owed:
+                self._looked_at = self._node.now
                 self._is_looking = True
                 self._ask_look()
 

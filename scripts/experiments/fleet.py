@@ -132,6 +132,10 @@ class Crawl(Local):
     def busy(self, shard: int) -> bool:
         return False
 
+    @property
+    def is_spent(self) -> bool:
+        return False
+
     def interrupt(self) -> None:
         return
 

@@ -1,5 +1,7 @@
+import pytest
+
 from larbinpy.fleet.ending import Ending
-from larbinpy.fleet.vault import Standing
+from larbinpy.fleet.vault import NOBODY, Standing
 
 DONE = Standing("a.1", 7, 0, 0)
 
@@ -17,6 +19,31 @@ def test_a_commit_between_the_looks_proves_nothing() -> None:
     assert not ending.proven([DONE])
     assert not ending.proven([DONE._replace(n=8)])
     assert ending.proven([DONE._replace(n=8)])
+
+
+def test_a_take_between_the_looks_is_no_commit() -> None:
+    for before in (DONE, DONE._replace(own=NOBODY)):
+        ending = Ending()
+        assert not ending.proven([before])
+        assert ending.proven([DONE._replace(own="b.1", n=8)])
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        # A commit, and a commit before the shard was left.
+        DONE._replace(n=8),
+        DONE._replace(own=NOBODY, n=8),
+        # A commit and a take; and a number of the past.
+        DONE._replace(own="b.1", n=9),
+        DONE._replace(own="b.1", n=6),
+    ],
+)
+def test_what_may_have_been_a_commit_proves_nothing(after: Standing) -> None:
+    ending = Ending()
+    assert not ending.proven([DONE])
+    assert not ending.proven([after])
+    assert ending.proven([after])
 
 
 def test_what_is_owed_or_in_an_inbox_begins_anew() -> None:

@@ -182,6 +182,10 @@ class Crawl(Local):
     def busy(self, shard: int) -> bool:
         return any(self.shard(request.url) == shard for request in self.flight)
 
+    @property
+    def is_spent(self) -> bool:
+        return not (self.queue or self.flight)
+
     def interrupt(self) -> None:
         for request in self.flight:
             if request.start is not None:

@@ -88,6 +88,10 @@ class LocalShards:
                 self._step_at = now + _LOOK
         return shard in self._in_memory
 
+    @property
+    def is_spent(self) -> bool:
+        return self._frontier.owed == 0
+
     def interrupt(self) -> None:
         self.broken = True
         self.abort()
