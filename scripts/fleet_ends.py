@@ -101,7 +101,7 @@ class Crawls:
         requests = self._requests(nodes, before)
         fetched = {request.path for request in requests if request.status == 200}
         lost = sum(self._web.path(page) not in fetched for page in range(self._web.pages))
-        last = max(request.end for request in requests)
+        last = max((request.end for request in requests), default=ended)
         codes += [-1] * len(nodes.running)
         return Run(ended - last, killed and ended - killed, lost, codes)
 
@@ -154,9 +154,14 @@ def _report(runs: list[Run]) -> bool:
         f"{len(runs)} crawls, {sum(run.since_kill is not None for run in runs)} with a kill; "
         f"end after the last request: median {ends[len(ends) // 2]:.1f} s, most {ends[-1]:.1f} s"
     )
+    prompt = [run.end for run in runs if run.is_prompt]
     say(
-        f"{len(late)} later than {_BOUND:.0f} s; of these "
-        f"{sum(run.is_late_takeover for run in late)} after a takeover that found nothing to fetch"
+        f"{len(prompt)} within {_BOUND:.0f} s, of these the last after {max(prompt, default=0):.1f} s"
+    )
+    taken = [run.since_kill or 0.0 for run in late if run.is_late_takeover]
+    say(
+        f"{len(late)} later; {len(taken)} of these after a takeover that found nothing to fetch, "
+        f"up to {max(taken, default=0):.1f} s after the kill"
     )
     say(f"early: {sum(run.lost > 0 for run in runs)}; bad: {[r for r in runs if not r.is_good]}")
     return not all(run.is_good for run in runs)
