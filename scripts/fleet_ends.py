@@ -155,9 +155,7 @@ def _report(runs: list[Run]) -> bool:
         f"end after the last request: median {ends[len(ends) // 2]:.1f} s, most {ends[-1]:.1f} s"
     )
     prompt = [run.end for run in runs if run.is_prompt]
-    say(
-        f"{len(prompt)} within {_BOUND:.0f} s, of these the last after {max(prompt, default=0):.1f} s"
-    )
+    say(f"{len(prompt)} within {_BOUND:.0f} s, at most {max(prompt, default=0):.1f} s")
     taken = [run.since_kill or 0.0 for run in late if run.is_late_takeover]
     say(
         f"{len(late)} later; {len(taken)} of these after a takeover that found nothing to fetch, "
