@@ -302,7 +302,7 @@ def test_pages_are_exported(ask: Ask, finder: FakeFinder, tmp_path: Path) -> Non
         re.findall(r"^    (\w+) ", TABLES.partition("TABLE page (")[2].partition("\n);")[0], re.M)
     )
     assert set(rows[0]) == columns - {
-        *("id", "key", "text_hash", "gone", "indexed"),
+        *("id", "key", "text_hash", "gone", "announces", "indexed"),
         *("near1", "near2", "near3", "near4"),
     }
     assert (rows[0]["title"], rows[0]["summary"]) == ("'=A", "'-1+1")
