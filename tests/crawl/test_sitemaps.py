@@ -158,15 +158,18 @@ def test_a_link_to_a_sitemap_that_was_looked_for_counts(web: Web, crawl: Worlds,
     assert world.fates["a.test/sitemap.xml"]["outcome"] == "err40X"
 
 
-def test_a_sitemap_that_is_there_is_logged_once(unnamed: Web, crawl: Worlds) -> None:
-    unnamed.page("a.test/", "/sitemap.xml", "/1")
-    unnamed.page("a.test/1", "/2")
-    unnamed.page("a.test/2", "/sitemap.xml")
-    for seeds in (["a.test/"], ["a.test/2", "a.test/"], ["a.test/sitemap.xml", "a.test/"]):
-        world = crawl("stay host", "guessSitemap", seeds=seeds)
-        names = {"", "1", "2", "hidden", "sitemap.xml"}
-        assert world.fetched == {f"a.test/{name}" for name in names}
-        assert world.crawl.report["success"] == 5
+@pytest.mark.parametrize("linked_at", ["a.test/", "a.test/2"])
+@pytest.mark.parametrize("seed", ["a.test/", "a.test/2", "a.test/sitemap.xml"])
+def test_a_sitemap_that_is_there_is_logged_once(
+    unnamed: Web, crawl: Worlds, seed: str, linked_at: str
+) -> None:
+    links = {"a.test/": ["/1"], "a.test/1": ["/2"], "a.test/2": []}
+    links[linked_at].append("/sitemap.xml")
+    for page, targets in links.items():
+        unnamed.page(page, *targets)
+    world = crawl("stay host", "guessSitemap", seeds=[seed, "a.test/"])
+    assert world.fetched == {*links, "a.test/hidden", "a.test/sitemap.xml"}
+    assert world.crawl.report["success"] == 5
 
 
 def test_a_link_to_a_sitemap_that_is_not_there_is_reported_by_a_link_check(
