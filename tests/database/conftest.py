@@ -1,9 +1,11 @@
 """The databases that tests of both kinds use: a file, and one on a MariaDB server."""
 
 import os
+from collections.abc import Callable
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,3 +32,14 @@ def database(
     # The option file of whoever runs the tests is not theirs.
     monkeypatch.setitem(os.environ, "HOME", str(tmp_path))
     return OnServer(request.getfixturevalue("mariadb"), f"it{next(_NUMBERS)}")
+
+
+@pytest.fixture
+def row(database: Database) -> Callable[..., Any]:
+    """Return some columns of a page."""
+
+    def columns(names: str, url: str = "http://a.example/a") -> Any:
+        (found,) = database.rows(f"SELECT {names} FROM page WHERE url = ?", url)
+        return found
+
+    return columns

@@ -35,17 +35,6 @@ def writer(database: Database) -> Iterator[Writer]:
 
 
 @pytest.fixture
-def row(database: Database, writer: Writer) -> Callable[..., Any]:
-    """Return some columns of a page."""
-
-    def columns(names: str, url: str = A) -> Any:
-        (found,) = database.rows(f"SELECT {names} FROM page WHERE url = ?", url)
-        return found
-
-    return columns
-
-
-@pytest.fixture
 def trust(database: Database, writer: Writer) -> Callable[[], Any]:
     return lambda: database.rows("SELECT agreed, contradicted FROM host")[0]
 

@@ -30,17 +30,6 @@ def writer(database: Database) -> Iterator[Writer]:
     writer.close()
 
 
-@pytest.fixture
-def row(database: Database, writer: Writer) -> Callable[..., Any]:
-    """Return some columns of a page."""
-
-    def columns(names: str, url: str = A) -> Any:
-        (found,) = database.rows(f"SELECT {names} FROM page WHERE url = ?", url)
-        return found
-
-    return columns
-
-
 def due(
     writer: Writer, until: str = LATER, most: int = 100, without: Sequence[str] = ()
 ) -> list[str]:

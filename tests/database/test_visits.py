@@ -36,17 +36,6 @@ def kinds(database: Database, writer: Writer) -> Kinds:
     return lambda url: database.rows(question, url)
 
 
-@pytest.fixture
-def row(database: Database, writer: Writer) -> Callable[..., Any]:
-    """Return some columns of a page."""
-
-    def columns(names: str, url: str = A) -> Any:
-        (found,) = database.rows(f"SELECT {names} FROM page WHERE url = ?", url)
-        return found
-
-    return columns
-
-
 # Texts.
 
 
