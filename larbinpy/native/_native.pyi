@@ -29,15 +29,6 @@ def add(slots: Buffer, bases: Buffer, widths: Buffer, last: int, batch: list[int
     The result is shorter than `batch` then.
     """
 
-def move(
-    slots: Buffer, bases: Buffer, widths: Buffer, start: int, end: int, last: int
-) -> list[int]:
-    """Put the fingerprints of a region that has moved, once in the slots from `start` to `end`.
-
-    They and those that ran over its end go to where `bases` and `widths` say now. Returns those
-    without a slot: they would lie in slot `last`.
-    """
-
 def hash_links(key: Buffer, text: Buffer, ends: Buffer, flags: Buffer) -> bytes:
     """Return a hash of each link under `key`, 16 bytes: 8 bytes a link, in machine order."""
 
@@ -47,6 +38,15 @@ def learn_links(
     """Add the links that are not `unseen` to the cache `recent`.
 
     The links are in the buffers of a `PackedLinks`, and `unseen` has a value for each.
+    """
+
+def move(
+    slots: Buffer, bases: Buffer, widths: Buffer, start: int, end: int, last: int
+) -> list[int]:
+    """Put the fingerprints of a region that has moved, once in the slots from `start` to `end`.
+
+    They and those that ran over its end go to where `bases` and `widths` say now. Returns those
+    without a slot: they would lie in slot `last`.
     """
 
 def select_links(

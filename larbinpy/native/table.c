@@ -1,9 +1,10 @@
 /* Lookup, insertion and moves of fingerprints in the memory of a FingerprintTable.
 **
 ** `larbinpy.storage.fingerprint_table` says how the memory is laid out, and does everything else:
-** strays, when to grow, images. These functions are for tables without strays. Slots are read and written
-** with memcpy, and no slot outside the buffer is touched, even if the table is damaged: a run that
-** reaches the end of the buffer raises IndexError, as it does in Python.
+** strays, when to grow, images. These functions are for tables without strays. Slots are read and
+** written with memcpy, and no slot outside the buffer is touched, even if the table is damaged: a run
+** that reaches the end of the buffer raises IndexError, as it does in Python. A move makes a stray of
+** such a fingerprint.
 **
 ** Home slots of a large table are in memory that no cache has. They are requested for a chunk of
 ** the batch before the first of them is read, so the processor waits for all of them at once.

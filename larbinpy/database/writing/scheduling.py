@@ -142,7 +142,7 @@ class Scheduling:
             rows.append((due, announces, key))
         self._base.executemany("UPDATE page SET due = ?, announces = ? WHERE key = ?", rows)
 
-    def _decided(self, found: "_Found", date: str) -> tuple[Evidence, str]:
+    def _decided(self, found: _Found, date: str) -> tuple[Evidence, str]:
         """The evidence about a page after a visit, and when it is due.
 
         `date` is that of its last change, as a site says that is trusted.
@@ -166,7 +166,7 @@ class Scheduling:
             return evidence, schedule.after_announcement(row.fetched, evidence, passed, news=news)
         return evidence, schedule.after(row.fetched, evidence)
 
-    def _judge(self, found: "_Found", date: str) -> None:
+    def _judge(self, found: _Found, date: str) -> None:
         """Note what a visit tells of the site: its conditions, and the `date` that it gave."""
         visit, old, row, _ = found
         if isinstance(visit, Prepared):
