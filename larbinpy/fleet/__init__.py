@@ -13,9 +13,9 @@ thinning   reads blocks that are mostly done, so that the journal writes them ag
 vault      the protocol through which they see Redis; `memory` has one for tests
 local      the crawl of this process, as they see it
 
-Beside them: `settings` (shared or a node's own), `identity` (whose state a folder has), `share` (of
-limitPage), `board` and `answers` (what operators see), `area` (around the seeds), `names` (shared
-by the resolvers).
+Beside them: `settings` (shared or a node's own), `identity` (whose state a folder has), `process`
+(whether a session's on this machine has ended), `share` (of limitPage), `board` and `answers` (what
+operators see), `area` (around the seeds), `names` (shared by the resolvers).
 """
 
 from importlib.util import find_spec

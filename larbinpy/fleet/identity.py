@@ -1,8 +1,8 @@
 """Which node this is: the crawl that its state belongs to, and the names of its sessions.
 
-A session is `NODE.SHARE-RANDOM`. The share is a name that each state gets when it is new: a session
+A session is `NODE.SHARE-MARK`. The share is a name that each state gets when it is new: a session
 of the same node and the same share is an earlier one of this very node, which is dead, since the
-folder is locked. With another share it is another node of this name.
+folder is locked. With another share it is another node of this name. The mark is that of a process.
 """
 
 import os
@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from larbinpy.fleet import process
 from larbinpy.storage.state import SavedValue, State, StateError
 
 _SESSION = re.compile(r"(.*)\.([0-9a-f]*)-[0-9a-f]+").fullmatch
@@ -19,12 +20,17 @@ _SESSION = re.compile(r"(.*)\.([0-9a-f]*)-[0-9a-f]+").fullmatch
 
 def session_name(node: str, share: str) -> str:
     """A name that was never used."""
-    return f"{node}.{share}-{os.urandom(6).hex()}"
+    return f"{node}.{share}-{process.new_mark()}"
 
 
 def node_of(session: str) -> str:
     """The name of the node that has a session."""
     return session.rpartition(".")[0]
+
+
+def has_ended(session: str) -> bool:
+    """Whether the process of a session is known to have ended, since it ran on this machine."""
+    return process.has_ended(session.rpartition("-")[2])
 
 
 def are_namesakes(one: str, other: str) -> bool:

@@ -46,8 +46,8 @@ class Members:
         """Whether others may ask our addresses soon."""
         return now >= self.seen_at + ABORT
 
-    def answered(self, present: Present, sent: float, now: float) -> dict[str, int]:
-        """Take the answer to a beat of time `sent`; return the dead sessions, with counters."""
+    def answered(self, present: Present, sent: float, now: float) -> set[str]:
+        """Take the answer to a beat of time `sent`; return the sessions silent for `DEAD`."""
         gap = now - self._answered_at
         watched = gap if gap <= _GAP else BEAT
         self._answered_at = now
@@ -57,8 +57,4 @@ class Members:
         for session, counter in present.sessions.items():
             known, still = before.get(session, (None, 0.0))
             self._counters[session] = counter, still + watched if counter == known else 0.0
-        return {
-            session: counter
-            for session, (counter, still) in self._counters.items()
-            if still >= DEAD
-        }
+        return {session for session, (_, still) in self._counters.items() if still >= DEAD}

@@ -35,14 +35,19 @@ class Node:
         local: Local,
         journal: Journal,
         name_session: Callable[[], str],
+        has_ended: Callable[[str], bool],
         shards: int,
         wait: float,
     ) -> None:
-        """`name_session` gives a name that was never used; `wait` is waitDuration (s)."""
+        """`name_session` gives a name that was never used; `wait` is waitDuration (s).
+
+        `has_ended` tells whether the process of a session is known to have ended.
+        """
         self._vault = vault
         self._local = local
         self._journal = journal
         self._name_session = name_session
+        self._has_ended = has_ended
         self._shares = Shares(shards)
         self._wait = wait
         #: Why the last session ended.
@@ -196,8 +201,9 @@ class Node:
 
     def _present(self, present: Present, sent: float) -> None:
         before = self._members.sessions
-        for session, counter in self._members.answered(present, sent, self.now).items():
-            if session != self.session:
+        silent = self._members.answered(present, sent, self.now)
+        for session, counter in present.sessions.items():
+            if session != self.session and (session in silent or self._has_ended(session)):
                 self._vault.bury(session, counter, _ignore)
                 self.beat_soon()
         if self._members.sessions != before:

@@ -101,7 +101,13 @@ class Crawl(Local):
         self._names = 0
         self._name = name
         self.node = Node(
-            self.vault, self, self.journal, self._name_session, simulation.engine.shards, 0.0
+            self.vault,
+            self,
+            self.journal,
+            self._name_session,
+            lambda session: False,
+            simulation.engine.shards,
+            0.0,
         )
         self.pages = 0.0
         self._letters = 0.0

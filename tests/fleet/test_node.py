@@ -9,7 +9,7 @@ import pytest
 
 from larbinpy.fleet.memory.connection import MemoryVault
 from larbinpy.fleet.vault import CrawlState
-from tests.support.fleetmodel import STEP, Crawl, World
+from tests.support.fleetmodel import STEP, Crawl, World, machine
 
 
 def running(nodes: int, seconds: float = 4.0, *, latency: float = 0.0) -> World:
@@ -51,6 +51,16 @@ def test_a_killed_node_is_replaced_within_8_seconds() -> None:
         world.kill(dead)
         go(world, 8.0)
         assert owners(world) == {other.node.session}
+
+
+def test_a_killed_node_of_this_machine_is_replaced_within_3_seconds() -> None:
+    for after in range(10):
+        world = running(3, 6 + after / 10, latency=0.01)
+        neighbour, _, dead = world.crawls
+        assert machine(neighbour.name) == machine(dead.name)
+        world.kill(dead)
+        go(world, 3.0)
+        assert dead.node.session not in owners(world)
 
 
 def test_a_node_that_leaves_is_replaced_at_once_and_repeats_nothing() -> None:

@@ -120,6 +120,11 @@ class Log:
     pauses: list[Note] = field(default_factory=list)
 
 
+def machine(node: str) -> int:
+    """The machine on which a node runs."""
+    return node.encode()[-1] % 2
+
+
 def fingerprint(url: str) -> int:
     return crc32(url.encode()) << 32 | crc32(url[::-1].encode())
 
@@ -135,7 +140,9 @@ class Crawl(Local):
         self.vault = MemoryVault(world.engine, self.delay)
         self.journal = Journal(lines=4)
         self.sessions = 0
-        self.node = Node(self.vault, self, self.journal, self.name_session, SHARDS, WAIT)
+        self.node = Node(
+            self.vault, self, self.journal, self.name_session, self.has_ended, SHARDS, WAIT
+        )
         self.thinning = Thinning(self.vault, self.journal)
         self.stopped_until = float("-inf")
         self.seen: dict[int, set[int]] = defaultdict(set)
@@ -159,6 +166,10 @@ class Crawl(Local):
         return f"{self.name}.{self.sessions}"
 
     # -- what the node asks for
+
+    def has_ended(self, session: str) -> bool:
+        """Every second node is on the machine of this one."""
+        return session in self.world.killed[machine(self.name)]
 
     def seed(self) -> bool:
         for url in self.world.web.seeds:
@@ -364,6 +375,8 @@ class World:
         self.log = Log()
         self.crawls: list[Crawl] = []
         self.names = 0
+        #: By machine: the sessions of its nodes that were killed.
+        self.killed: tuple[set[str], set[str]] = set(), set()
         #: Whether something happened but starts and leaves.
         self.has_faults = False
         #: When the engine forgot writes.
@@ -391,6 +404,7 @@ class World:
     def kill(self, crawl: Crawl) -> None:
         self.has_faults = True
         self.log.ended[crawl.node.session] = crawl.journal.known
+        self.killed[machine(crawl.name)].add(crawl.node.session)
         crawl.vault.cut(float("inf"), self.fate)
         # Its outputs count as far as they are on the disk.
         for url, fetches in self.log.fetches.items():

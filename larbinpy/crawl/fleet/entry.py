@@ -8,7 +8,13 @@ from pathlib import Path
 
 from larbinpy.config import Config
 from larbinpy.errors import UserError
-from larbinpy.fleet.identity import SavedNode, are_namesakes, of_another, session_name
+from larbinpy.fleet.identity import (
+    SavedNode,
+    are_namesakes,
+    has_ended,
+    of_another,
+    session_name,
+)
 from larbinpy.fleet.redis.asking import Asker
 from larbinpy.fleet.redis.overview import Found, Overview
 from larbinpy.fleet.redis.wire import Address
@@ -75,7 +81,10 @@ class Entry:
         same = [session for session in found.sessions if are_namesakes(session, own)]
         if not same:
             return
-        if self._config.node in self._asker.living(self._overview, found, until_dead=True):
+        has_namesake = not all(map(has_ended, same))
+        if has_namesake and self._config.node in self._asker.living(
+            self._overview, found, until_dead=True
+        ):
             raise UserError(
                 f"{self._address}: has a node {self._config.node} already; "
                 "give this one another name (--node)"

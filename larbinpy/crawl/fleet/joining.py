@@ -19,7 +19,7 @@ from larbinpy.crawl.resources.frontier import Kinds
 from larbinpy.crawl.sites.logins import Logins
 from larbinpy.fleet.area import AreaLog
 from larbinpy.fleet.board import Found as OnBoard
-from larbinpy.fleet.identity import Identity, saved_node, session_name
+from larbinpy.fleet.identity import Identity, has_ended, saved_node, session_name
 from larbinpy.fleet.journal import Journal
 from larbinpy.fleet.redis.asking import Asker
 from larbinpy.fleet.redis.board import RedisBoard
@@ -215,6 +215,7 @@ class Fleet:
             self.journal,
             frontier,
             lambda: session_name(config.node, self._identity.share),
+            has_ended,
             config,
             self._first_limit,
             self._identity,

@@ -114,6 +114,7 @@ class Membership:
         journal: Journal,
         frontier: SharedFrontier,
         name_session: Callable[[], str],
+        has_ended: Callable[[str], bool],
         config: Config,
         first_limit: int,
         identity: Identity,
@@ -134,7 +135,13 @@ class Membership:
         self._give = give
         self._local = LocalShards(frontier, clock)
         self.node = Node(
-            vault, self._local, journal, name_session, config.shards, config.wait_duration
+            vault,
+            self._local,
+            journal,
+            name_session,
+            has_ended,
+            config.shards,
+            config.wait_duration,
         )
         self._thinning = Thinning(vault, journal)
         #: The side that other nodes and operators see and change.

@@ -58,7 +58,9 @@ class RealCrawl(Crawl):
         self.random = Brisk(name)
         self.real = DrivenVault(world.address)
         self.vault: Any = self.real
-        self.node = Node(self.real, self, self.journal, self.name_session, SHARDS, WAIT)
+        self.node = Node(
+            self.real, self, self.journal, self.name_session, self.has_ended, SHARDS, WAIT
+        )
         self.opened: list[object] = []
         self.real.open({"shards": str(SHARDS)}, self.opened.append)
 
