@@ -1,13 +1,29 @@
 """Hosts to shards, and shards to the sessions that should own them: the same rule on every node."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from functools import lru_cache
 from random import Random
 from zlib import crc32
+
+from larbinpy.url import host_of
+
+#: Sites whose shards are remembered: most URLs of a page are of its own site.
+_RECENT = 4096
 
 
 def shard_of(host: str, shards: int) -> int:
     """The shard of a host, fixed for the whole crawl."""
     return crc32(host.encode()) % shards
+
+
+def shards_by_site(shards: int) -> Callable[[str], int]:
+    """The shard of a site by its key, as a function."""
+
+    @lru_cache(_RECENT)
+    def of_site(site: str) -> int:
+        return shard_of(host_of(f"{site}/"), shards)
+
+    return of_site
 
 
 class Shares:

@@ -1,4 +1,4 @@
-from larbinpy.fleet.shards import Shares, shard_of
+from larbinpy.fleet.shards import Shares, shard_of, shards_by_site
 
 
 def test_a_host_always_has_the_same_shard() -> None:
@@ -30,3 +30,10 @@ def test_a_death_moves_little_more_than_the_share_of_the_dead() -> None:
 
 def test_nobody_shares_nothing() -> None:
     assert Shares(8).of([]) == {}
+
+
+def test_the_shard_of_a_site_is_that_of_its_host() -> None:
+    of_site = shards_by_site(1024)
+    for _ in range(2):
+        assert of_site("https://docs.python.org:8443") == 831
+        assert of_site("http://[2001:db8::1]:80") == shard_of("[2001:db8::1]", 1024)

@@ -13,11 +13,11 @@ from larbinpy.url import Url, fingerprint
 from tests.support.frontiers import World, links, make_frontier, owed, queued
 
 KINDS = (SharedFrontier, SharedAdmission, SharedSequencer)
-HOSTS = {"a.test": 1, "b.test": 2, "c.test": 3}
+SITES = {"http://a.test": 1, "http://b.test": 2, "http://c.test": 3}
 
 
 class FakeJournal:
-    """Shards by a table of hosts, each of one host."""
+    """Shards by a table of sites, each of one site."""
 
     def __init__(self, *shards: int) -> None:
         self.here = set(shards)
@@ -60,7 +60,7 @@ def frontier(tmp_path: Path, journal: FakeJournal) -> SharedFrontier:
 def make(folder: Path, journal: FakeJournal, **settings: object) -> SharedFrontier:
     frontier = make_frontier(folder, kinds=KINDS, **settings)  # type: ignore[arg-type]
     assert isinstance(frontier, SharedFrontier)
-    frontier.begin(journal, HOSTS.__getitem__)  # type: ignore[arg-type]
+    frontier.begin(journal, SITES.__getitem__)  # type: ignore[arg-type]
     return frontier
 
 

@@ -30,7 +30,7 @@ class Node:
         frontier = make_frontier(folder, kinds=KINDS, **settings)
         assert isinstance(frontier, SharedFrontier)
         self.frontier = frontier
-        frontier.begin(self.journal, lambda host: SHARD)
+        frontier.begin(self.journal, lambda site: SHARD)
         self.counts: Counter[str] = Counter()
         self.waits: dict[str, SiteWait] = {}
 

@@ -23,7 +23,7 @@ from larbinpy.parse import Kind
 from larbinpy.storage.fingerprint_table import FingerprintTable
 from larbinpy.storage.state import SavedPart, SavedValue
 from larbinpy.storage.store import decode, encode
-from larbinpy.url import Url, fingerprints, host_of, typed
+from larbinpy.url import Url, fingerprints, typed
 
 #: Before the line of a seed that is to be fetched again.
 AGAIN = "!"
@@ -45,7 +45,7 @@ class SharedAdmission(Admission):
     _passed_on: FingerprintTable
 
     def begin(self, journal: Journal, shard_of: Callable[[str], int]) -> None:
-        """Note URLs in `journal`, by the shards of their hosts."""
+        """Note URLs in `journal`, by the shards of their sites."""
         self.journal = journal
         self.shard_of = shard_of
         self._passed_on = FingerprintTable()
@@ -65,7 +65,7 @@ class SharedAdmission(Admission):
         self._scope.area.add([href])
         depth = self._scope.full_depth(href) if depth is None else depth
         url = Url(href, depth, priority=priority, seed=True)
-        shard = self.shard_of(url.host)
+        shard = self.shard_of(url.site)
         if self.journal.serves(shard):
             return self._take(url, shard, again=again)
         self.journal.letter(shard, (AGAIN if again else "") + encode(url))
@@ -93,7 +93,7 @@ class SharedAdmission(Admission):
         # The node that found it counts in its own shards alone.
         elif not again and not self._traps.admits(url.href, _kind(url)):
             return Outcome.TRAP
-        return self._take(url, self.shard_of(url.host), again=again)
+        return self._take(url, self.shard_of(url.site), again=again)
 
     def _take(self, url: Url, shard: int, *, again: bool) -> Url | Outcome:
         key = key_of(url)
@@ -114,9 +114,9 @@ class SharedAdmission(Admission):
     def _new(self, urls: list[Url], keys: list[int]) -> list[Url]:
         own: list[_Found] = []
         foreign: list[_Found] = []
-        for url, key in zip(urls, keys, strict=True):
-            shard = self.shard_of(url.host)
-            (own if self.journal.serves(shard) else foreign).append((url, key, shard))
+        shards = [self.shard_of(url.site) for url in urls]
+        for found in zip(urls, keys, shards, strict=True):
+            (own if self.journal.serves(found[2]) else foreign).append(found)
         new = []
         for url, key, shard in compress(own, self._seen.add([key for _, key, _ in own])):
             # The plug is asked on the node that finds the link: what is noted has to be decided.
@@ -216,7 +216,7 @@ class SharedFrontier(Frontier):
     def begin(
         self, journal: Journal, shard_of: Callable[[str], int], area: SeedArea | None = None
     ) -> None:
-        """Note URLs in `journal`, by the shards of their hosts; called before the first one.
+        """Note URLs in `journal`, by the shards of their sites; called before the first one.
 
         `area` takes the place of the one that belongs to this node alone.
 
@@ -282,7 +282,7 @@ class SharedFrontier(Frontier):
 
     def _queue_again(self, url: Url) -> None:
         """The origin of the URL is decided, so it gets a new one, or goes to another node."""
-        line, shard = AGAIN + encode(replace(url, origin=0)), self.shard_of(url.host)
+        line, shard = AGAIN + encode(replace(url, origin=0)), self.shard_of(url.site)
         if self._admission.journal.serves(shard):
             self.receive([line])
         else:
@@ -290,20 +290,17 @@ class SharedFrontier(Frontier):
 
     def withdrawal(self) -> Withdrawal:
         """Work that drops the URLs in memory that are not to be fetched here any more."""
-        serves, sizes = self._sequencer.journal.serves, self._sizes
+        serves, shard_of, sizes = self._sequencer.journal.serves, self.shard_of, self._sizes
         return Withdrawal(
             self._lifecycle,
             self._sequencer,
-            lambda site: serves(self._shard_of_site(site)),
+            lambda site: serves(shard_of(site)),
             sizes.withdrawn,
         )
 
     def in_memory(self) -> set[int]:
         """The shards with a URL that is with its site, in flight, or not logged yet."""
-        return set(map(self._shard_of_site, self._sequencer.by_site))
-
-    def _shard_of_site(self, site: str) -> int:
-        return self.shard_of(host_of(f"{site}/"))
+        return set(map(self.shard_of, self._sequencer.by_site))
 
     def parts(self) -> dict[str, SavedPart]:
         """Redis has the queues and the URLs seen."""

@@ -2,7 +2,6 @@
 
 from array import array
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from math import inf
 from typing import Any
 
@@ -25,7 +24,7 @@ from larbinpy.fleet.identity import Identity
 from larbinpy.fleet.journal import Journal
 from larbinpy.fleet.node import Node
 from larbinpy.fleet.redis.board import RedisBoard
-from larbinpy.fleet.shards import shard_of
+from larbinpy.fleet.shards import shards_by_site
 from larbinpy.fleet.thinning import Thinning
 from larbinpy.fleet.vault import Away, CrawlState, Part, Vault
 from larbinpy.frontier.view import FrontierView
@@ -125,7 +124,7 @@ class Membership:
     ) -> None:
         """`give` gives seeds to a crawl that had some before; False if it has none yet."""
         area = None if vault.area is None else SharedArea(config.stay, vault.area)
-        frontier.begin(journal, partial(shard_of, shards=config.shards), area)
+        frontier.begin(journal, shards_by_site(config.shards), area)
         self._vault = vault
         self._client = vault.client
         self._identity = identity

@@ -16,7 +16,6 @@ from larbinpy.frontier.sites.named_site import NamedSite
 from larbinpy.frontier.sites.settings import SiteLimits, is_counted
 from larbinpy.page import Page
 from larbinpy.storage.site_counts import SiteCounts
-from larbinpy.url import host_of
 
 #: The first letters of the names of counts: before a site, and before a key of `Traps`.
 _PAGES, _BYTES, _TAKEN = "p", "b", "t"
@@ -56,7 +55,7 @@ class SiteState:
             self._count(site, site.quota.limits, page, decided)
         wait, (extra, usual) = site.next_at - now, site.pace.adapted
         if extra or wait > site.settings.waits.least + _LONGER:
-            shard = self._shard_of(site.host)
+            shard = self._shard_of(site.key)
             self._journal.wait(shard, site.key, SiteWait(wait, extra, usual))
 
     def _count(self, site: NamedSite, limits: SiteLimits, page: Page, decided: bool) -> None:
@@ -70,10 +69,10 @@ class SiteState:
         if decided:
             self._journal.count_page(page.url.origin, counts)
         else:
-            self._journal.count(self._shard_of(site.host), counts)
+            self._journal.count(self._shard_of(site.key), counts)
 
     def _taken(self, site: str, key: str, growth: int) -> None:
-        shard = self._shard_of(host_of(f"{site}/"))
+        shard = self._shard_of(site)
         # Links to others are counted by the node that gets them, too.
         if self._journal.serves(shard):
             self._journal.count(shard, {_TAKEN + key: growth})
