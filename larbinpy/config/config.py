@@ -408,7 +408,7 @@ class Config:
 
     join: str = setting("join", FLEET, "", "fleet to be a node of; its Redis, and a name")
     node: str = setting("node", NODE, "a", "name of this node of the fleet")
-    shards: int = setting("shards", count(1, 16384), 1024, "parts in which a fleet divides the web")
+    shards: int = setting("shards", count(1, 16384), 256, "parts in which a fleet divides the web")
     round_time: float = setting(
         "roundTime",
         duration(0.1),

@@ -292,7 +292,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=10.0, help="time at rest [10]")
     options = parser.parse_args()
     for nodes in map(int, options.nodes.split(",")):
-        shards = 1024 if nodes <= 16 else 4096
+        shards = 256 if nodes <= 16 else 4096
         simulate(nodes, shards, options.urls, options.seed, options.seconds)
 
 

@@ -173,7 +173,7 @@ def test_other_settings_than_the_crawls(web: FleetWeb, redis: RedisServer) -> No
     join = ("--join", address(redis))
     first = web.start(*join, wait=2.0)
     web.until_fetched(1)
-    others = (("depthInSite", "3", 10), ("depthInSite", "5", 10), ("shards", "7", 1024))
+    others = (("depthInSite", "3", 10), ("depthInSite", "5", 10), ("shards", "7", 256))
     for keyword, value, was in others:
         web.start(*join, "--node", "b", "--set", f"{keyword}={value}", wait=2.0)
         assert web.finish(web.crawler) == 2

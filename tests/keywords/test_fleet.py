@@ -68,5 +68,5 @@ def test_rounds_are_written_so_often(web: Web, crawl: Worlds, redis: RedisServer
         redis("FLUSHALL")
         world = joined(crawl, redis, f"roundTime {round_time}", "startUrl " + web.url("a.test/0"))
         assert world.code == 0
-        writes.append(shards_written(redis)[shard_of("a.test", 1024)])
+        writes.append(shards_written(redis)[shard_of("a.test", 256)])
     assert writes[0] > writes[1] + 3

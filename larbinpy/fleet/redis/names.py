@@ -2,7 +2,7 @@
 
 Addresses are in hashes of some hundred names, which Redis keeps as compact lists: 21 B a name
 (Redis 7.0, a million names). A name is identified by its bucket and 7 B of a hash, 69 bits with
-1,024 shards: of 10 million names, two share theirs with a probability of 10^-7. The hash has the
+256 shards: of 10 million names, two share theirs with a probability of 10^-7. The hash has the
 crawl's id as its key, so outsiders cannot choose names that collide.
 
 The value is the minute of expiry in 3 B, from 2020 on, and one to three addresses; four octets
@@ -24,7 +24,7 @@ from larbinpy.fleet.redis.wire import pack
 from larbinpy.fleet.vault import Away, Then
 
 #: Buckets for each shard: who expects more hosts gives the crawl more shards.
-_BUCKETS = 8
+_BUCKETS = 32
 #: Names of a bucket at most. Beyond 512 Redis would need four times as much for each
 #: (hash-max-listpack-entries).
 _MOST = 500

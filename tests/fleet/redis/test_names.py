@@ -99,19 +99,19 @@ def test_expired_names_go_and_buckets_stay_small(engine: RedisServer, connect: C
 
     def count() -> int:
         one.find("x.test")
-        return sum(engine("HLEN", f"lb:{name}:n:{bucket:x}") for bucket in range(8))
+        return sum(engine("HLEN", f"lb:{name}:n:{bucket:x}") for bucket in range(32))
 
     def learn(first: int, most: int) -> None:
         for number in range(first, first + most):
             one.names.learn(f"{number}.test", Shared(("192.0.2.1",), one.wall + 600))
 
-    learn(0, 6000)
-    assert 3900 < count() <= 8 * 500
+    learn(0, 24_000)
+    assert 15_600 < count() <= 32 * 500
     # All of these expire; while others come, most are found and removed.
     one.wall += 3600
-    learn(10_000, 4000)
-    left = sum(one.find(f"{number}.test") is not None for number in range(0, 6000, 10))
-    assert left < 80 and 2000 < count() <= 8 * 500
+    learn(100_000, 16_000)
+    left = sum(one.find(f"{number}.test") is not None for number in range(0, 24_000, 40))
+    assert left < 80 and 8000 < count() <= 32 * 500
 
 
 def test_names_in_a_cluster(cluster: Cluster, connect: Connect) -> None:
@@ -126,9 +126,9 @@ def test_names_in_a_cluster(cluster: Cluster, connect: Connect) -> None:
 
 
 def test_the_memory_of_a_name(redis: RedisServer, connect: Connect) -> None:
-    """At the number of names by bucket that a million have with 1,024 shards."""
-    one = Sharer(connect(redis.port, "news"), shards=64)
-    before, count = 0, 122 * 8 * 64
+    """At the number of names by bucket that a million have with 256 shards."""
+    one = Sharer(connect(redis.port, "news"), shards=16)
+    before, count = 0, 122 * 32 * 16
     for number in range(count):
         one.names.learn(f"www.site{number}.test", Shared(("192.0.2.1",), NOW + 1800))
         if number % 1000 == 0:
