@@ -1,6 +1,8 @@
 """How many times faster a fleet is than one node: ``scripts/experiments/scaling CASE``.
 
 half: 1, 2 and 3 nodes with half a core each, and as many processes that crawl apart.
+pairs: one node beside one process alone, and beside 2 and 3 nodes, at the same time, with two
+fifths of a core for each process. What others do on the machine is the same for both.
 free: one process alone on all cores, `--nodes 2`, and two processes that crawl apart.
 slow: 1 and 4 nodes with 300 connexions each, on a web whose replies take 500 ms.
 
@@ -18,12 +20,16 @@ import signal
 import socket
 import subprocess
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from statistics import mean, median
 from tempfile import TemporaryDirectory
+from threading import Barrier
 from typing import NamedTuple
 
 import click
@@ -58,14 +64,17 @@ class Group(NamedTuple):
         return f"{self.processes} {'joined' if self.joined else 'apart'}"
 
 
-ALONE = Group(1, joined=False)
+ALONE, ONE = Group(1, joined=False), Group(1)
+
+#: Groups that are measured at the same time.
+Bout = tuple[Group, ...]
 
 
 @dataclass(frozen=True)
 class Case:
-    """The groups that are compared with the first."""
+    """The groups that are compared, each with the first of its bout and of the round."""
 
-    groups: tuple[Group, ...]
+    bouts: tuple[Bout, ...]
     #: Part of a core for each node; 0 for all cores.
     share: float = 0.0
     #: Whether one command starts the nodes (--nodes).
@@ -77,11 +86,19 @@ class Case:
 
 CASES = {
     "half": Case(
-        (ALONE, Group(1), Group(2), Group(2, joined=False), Group(3), Group(3, joined=False)),
+        (
+            (ALONE,),
+            (ONE,),
+            (Group(2),),
+            (Group(2, joined=False),),
+            (Group(3),),
+            (Group(3, joined=False),),
+        ),
         share=0.5,
     ),
-    "free": Case((ALONE, Group(2), Group(2, joined=False)), one_command=True),
-    "slow": Case((Group(1), Group(4)), connexions=300, slow=True),
+    "pairs": Case(((ALONE, ONE), (ONE, Group(2)), (ONE, Group(3))), share=0.4),
+    "free": Case(((ALONE,), (Group(2),), (Group(2, joined=False),)), one_command=True),
+    "slow": Case(((ONE,), (Group(4),)), connexions=300, slow=True),
 }
 
 
@@ -189,7 +206,17 @@ def larbinpy(*arguments: str | Path) -> list[str | Path]:
 class Crawl:
     """A group, from its start to the end of its window."""
 
-    def __init__(self, case: Case, group: Group, hosts: int, web: Served, folder: Path) -> None:
+    def __init__(
+        self,
+        case: Case,
+        group: Group,
+        hosts: int,
+        web: Served,
+        folder: Path,
+        ready: Callable[[], object],
+    ) -> None:
+        """`ready` is called before the seeds come; it returns when all of the bout may begin."""
+        self._ready = ready
         self._case = case
         self._group = group
         self._hosts = hosts
@@ -208,6 +235,7 @@ class Crawl:
             pids: dict[str, list[int]] = {"nodes": [], "redis": [], "server": [self._web.pid]}
             count, hosts = self._group.processes, self._hosts
             if not self._group.joined:
+                self._ready()
                 for k in range(count):
                     seeds = self._seeds(k * hosts, (k + 1) * hosts)
                     pids["nodes"].append(self._start(closing, f"n{k}", "", "-i", seeds))
@@ -224,6 +252,7 @@ class Crawl:
                     for k in range(count):
                         pids["nodes"].append(self._start(closing, f"n{k}", join, begin))
                 self._wait(join)
+                self._ready()
                 seeds = self._seeds(0, count * hosts)
                 subprocess.run(larbinpy("seed", "--join", join, "-i", seeds), check=True)
             return self._window(pids)
@@ -239,7 +268,7 @@ class Crawl:
                 else f"stateDir {self._folder / 'state' / name}\n"
             )
         )
-        held = closing.enter_context(control_group(name, self._case.share))
+        held = closing.enter_context(control_group(f"{self._folder.name}-{name}", self._case.share))
         process = closing.enter_context(started(larbinpy("crawl", "-c", conf, *more)))
         if held is not None:
             (held / "cgroup.procs").write_text(str(process.pid))
@@ -300,6 +329,24 @@ def _times(log: Path) -> list[float]:
     return sorted(datetime.fromisoformat(fate["ts"]).timestamp() for fate in fates)
 
 
+def measured(case: Case, bout: Bout, hosts: int, web: Served, folder: Path) -> list[Rate]:
+    """The rates of groups that crawl at the same time."""
+    barrier = Barrier(len(bout))
+
+    def measure(group: Group) -> Rate:
+        own = folder / str(group).replace(" ", "-")
+        own.mkdir()
+        try:
+            return Crawl(case, group, hosts, web, own, barrier.wait).measure()
+        except BaseException:
+            # The others would wait for it.
+            barrier.abort()
+            raise
+
+    with ThreadPoolExecutor(len(bout)) as threads:
+        return list(threads.map(measure, bout))
+
+
 @click.command(help=__doc__)
 @click.argument("case", type=click.Choice(list(CASES)))
 @click.option("--hosts", default=1000, show_default=True, help="Hosts for each node.")
@@ -309,27 +356,34 @@ def main(case: str, hosts: int, rounds: int) -> None:
     warn_of_load()
     columns = ("pages/s", "us a page: nodes", "Redis", "server", "times the first")
     table = Table(f"scaling, {case}", "processes", "round", *columns)
-    totals = dict.fromkeys(compared.groups, 0.0)
+    rates: defaultdict[Group, list[float]] = defaultdict(list)
+    ratios: defaultdict[tuple[Group, Group], list[float]] = defaultdict(list)
     _CACHE.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix="scaling-", dir=_CACHE) as name, ExitStack() as closing:
         folder = Path(name)
-        all_hosts = hosts * max(compared.groups).processes
+        all_hosts = hosts * max(map(max, compared.bouts)).processes
         served = slow_web() if compared.slow else documentation(all_hosts, folder)
         web = closing.enter_context(served)
         for number in range(rounds):
             base = 0.0
-            for group in compared.groups:
-                own = folder / f"{number}-{group}".replace(" ", "-")
+            for place, bout in enumerate(compared.bouts):
+                own = folder / f"{number}-{place}"
                 own.mkdir()
-                rate = Crawl(compared, group, hosts, web, own).measure()
-                base = base or rate.pages
-                totals[group] += rate.pages
-                say(f"{group}: {rate}")
-                cost = (rate.nodes, rate.redis, rate.server)
-                table.add(str(group), number + 1, rate.pages, *cost, rate.pages / base)
+                found = measured(compared, bout, hosts, web, own)
+                base = found[0].pages if len(bout) > 1 or not place else base
+                for group, rate in zip(bout, found, strict=True):
+                    rates[group].append(rate.pages)
+                    if group != bout[0]:
+                        ratios[group, bout[0]].append(rate.pages / base)
+                    say(f"{group}: {rate}")
+                    cost = (rate.nodes, rate.redis, rate.server)
+                    table.add(str(group), number + 1, rate.pages, *cost, rate.pages / base)
     print(table.markdown())
-    for group, like in _pairs(compared.groups):
-        print(f"{group} / {like}: {totals[group] / totals[like]:.2f}")
+    for (group, like), each in ratios.items():
+        print(f"{group} / {like}, at the same time: {median(each):.3f}")
+    if not ratios:
+        for group, like in _pairs([group for bout in compared.bouts for group in bout]):
+            print(f"{group} / {like}: {mean(rates[group]) / mean(rates[like]):.2f}")
 
 
 def _pairs(groups: Sequence[Group]) -> Iterator[tuple[Group, Group]]:
