@@ -21,6 +21,8 @@ class PageShare:
         #: Pages of the share in all; None before the first answer.
         self._total: int | None = None
         self._left = 0
+        # Whether there was an answer since the limit changed: before, nobody knows what is left.
+        self._is_known = False
         self._given_back = False
 
     def __repr__(self) -> str:
@@ -34,23 +36,30 @@ class PageShare:
     @property
     def may_grow(self) -> bool:
         """Whether the crawl has pages that no node has drawn."""
-        return self.limit > 0 and (self._total is None or self._left > 0)
+        return self.limit > 0 and (not self._is_known or self._left > 0)
 
     @property
     def is_given_back(self) -> bool:
         """Whether nothing is left that other nodes could fetch."""
         return self._total is None or self._given_back
 
-    def wanted(self, fetched: int, handles: int, nodes: int) -> int | None:
+    def change(self, limit: int) -> None:
+        """limitPage was changed. Nothing more is fetched until it is known what is left of it."""
+        self.limit = limit
+        self._is_known = False
+
+    def wanted(self, fetched: int, busy: int, handles: int, nodes: int) -> int | None:
         """The total to ask for; None if the share is large enough. Without limit, what it is.
 
-        `fetched`: pages of this run; `handles`: transfers that may run; `nodes`: their number.
+        `fetched`: pages of this run; `busy`: transfers that run; `handles`: those that may run;
+        `nodes`: their number.
         """
         used = self.before + fetched
         if not self.limit:
             return used
-        if self._total is None:
-            return used + 1
+        if self._total is None or not self._is_known:
+            # What is in flight counts first.
+            return used + busy + 1
         if self._left < 0:
             # The limit was lowered.
             return min(used, self._total)
@@ -63,6 +72,7 @@ class PageShare:
 
     def drawn(self, answer: Drawn) -> None:
         self.limit, self._left, self._total = answer.limit, answer.left, answer.total
+        self._is_known = True
 
     def gave_back(self, answer: Drawn) -> None:
         self.drawn(answer)

@@ -31,10 +31,10 @@ class Node:
         self.pages = pages
         self.share = PageShare(pages.limit)
         self.share.before = before
-        self.fetched = 0
+        self.fetched = self.busy = 0
 
     def step(self, nodes: int) -> None:
-        wanted = self.share.wanted(self.fetched, 20, nodes)
+        wanted = self.share.wanted(self.fetched, self.busy, 20, nodes)
         if wanted is not None:
             self.share.drawn(self.pages.draw(self.name, wanted))
 
@@ -101,7 +101,7 @@ def test_a_lower_limit_takes_back_what_is_not_used() -> None:
     pages.limit = 40
     while not all(node.is_out for node in nodes):
         for node in nodes:
-            node.share.limit = 40
+            node.share.change(40)
             node.step(2)
             node.fetch(10)
     assert sum(node.fetched for node in nodes) == 40
@@ -115,9 +115,47 @@ def test_pages_count_that_were_fetched_before_there_was_a_limit() -> None:
         node.step(2)
     pages.left += 150
     pages.limit = 150
+    for node in nodes:
+        node.share.change(150)
     while not all(node.is_out for node in nodes):
         for node in nodes:
-            node.share.limit = 150
             node.step(2)
             node.fetch(7)
     assert sum(node.fetched for node in nodes) == 150
+
+
+def test_a_new_limit_ends_nothing_before_it_is_known_what_is_left() -> None:
+    pages = Pages(0)
+    node = Node("a", pages)
+    node.fetch(100)
+    node.step(1)
+    node.fetch(20)
+    pages.left += 600
+    pages.limit = 600
+    node.share.change(600)
+    assert not node.is_out
+    node.fetch(50)
+    assert node.fetched == 120, "nothing is fetched before it is known"
+    while not node.is_out:
+        node.step(1)
+        node.fetch(50)
+    assert node.fetched == 600
+
+
+def test_pages_in_flight_count_before_others_draw_ahead() -> None:
+    pages = Pages(0)
+    slow, fast = Node("slow", pages), Node("fast", pages)
+    for node in (slow, fast):
+        node.step(2)
+    slow.busy = 20
+    pages.left += 30
+    pages.limit = 30
+    for node in (slow, fast):
+        node.share.change(30)
+        node.step(2)
+    slow.busy, slow.fetched = 0, 20
+    while not (slow.is_out and fast.is_out):
+        for node in (slow, fast):
+            node.step(2)
+            node.fetch(10)
+    assert slow.fetched + fast.fetched == 30

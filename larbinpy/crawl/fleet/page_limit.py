@@ -25,6 +25,8 @@ class PageLimit:
         self._mode = mode
         self._is_drawing = False
         self._draw_at = -inf
+        # Number of changes of limitPage: an answer to an earlier question may be of the old one.
+        self._changes = 0
 
     def __repr__(self) -> str:
         return f"<PageLimit {self._share!r}>"
@@ -49,16 +51,17 @@ class PageLimit:
 
     def change(self, limit: int) -> None:
         """limitPage was changed."""
-        self._share.limit = limit
+        self._changes += 1
+        self._share.change(limit)
         self._draw_at = -inf
         self._apply()
 
-    def step(self, fetched: int, handles: int, members: int, now: float) -> None:
+    def step(self, fetched: int, busy: int, handles: int, members: int, now: float) -> None:
         """Draw, if the share is nearly used up, as `PageShare.wanted` tells."""
         self._apply()
         if self._is_drawing or now < self._draw_at:
             return
-        total = self._share.wanted(fetched, handles, members)
+        total = self._share.wanted(fetched, busy, handles, members)
         if total is not None:
             self._draw_at = now + (0.0 if self._share.may_grow else _PAUSE)
             self._draw(total, self._share.drawn)
@@ -74,9 +77,11 @@ class PageLimit:
         self._mode.share_may_grow = self._share.may_grow
 
     def _draw(self, total: int, then: Callable[[Drawn], None]) -> None:
+        changes = self._changes
+
         def drawn(answer: Drawn | Away | None) -> None:
             self._is_drawing = False
-            if isinstance(answer, Drawn):
+            if isinstance(answer, Drawn) and changes == self._changes:
                 then(answer)
                 self._apply()
 

@@ -75,8 +75,9 @@ class Steering:
         self.seeding.step()
         # A node that cannot join must not keep a share.
         if self._node.session:
-            members = self._node.members
-            self._page_limit.step(work.stats.success, work.handles(), members, now)
+            self._page_limit.step(
+                work.stats.success, work.busy(), work.handles(), self._node.members, now
+            )
 
     def finish(self) -> bool:
         """Give back the rest of the share and report for the last time; True when that is done."""
