@@ -231,6 +231,7 @@ class Assembly:
             closing=around.closing,
             journal=self._part.journal,
             sessions=self.sessions,
+            probes=self._probes,
             revisiting=self._revisiting,
         )
         self._output = self._on_disk.output

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
@@ -22,21 +22,6 @@ _FACTOR = 2
 _TAGS_IN_SCRIPTS = 4
 #: Bytes of an answer beside its words.
 _OVERHEAD = 500
-
-
-class Answer(Protocol):
-    """An answer to a name that does not exist."""
-
-    @property
-    def probe(self) -> str:
-        """The URL of that name."""
-
-    @property
-    def size(self) -> int:
-        """Bytes that it takes, about."""
-
-    def is_like(self, page: Page) -> bool:
-        """Whether `page` is the same answer to another name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +126,7 @@ class _Template(NamedTuple):
         return True
 
 
+@dataclass(frozen=True, slots=True)
 class Text:
     """A text, of which one or two samples are known.
 
@@ -152,29 +138,43 @@ class Text:
     The words are kept packed, in some 3 kB for a page of 600 different words.
     """
 
-    def __init__(self, *samples: _Sample) -> None:
-        self.probe = samples[0].page.url.href
-        self._type = samples[0].page.type
+    probe: str
+    type: str
+    #: The least and the most tags that a page has that is like it.
+    least_tags: int
+    most_tags: int
+    packed: bytes
+
+    @classmethod
+    def of(cls, *samples: _Sample) -> "Text":
+        """The knowledge from one or two `samples`."""
+        first = samples[0].page
         tags = [_tags(sample.page) for sample in samples]
-        spare = _FACTOR * (max(tags) - min(tags)) + _TAGS_IN_SCRIPTS
-        self._tags = range(min(tags) - spare, max(tags) + spare + 1)
-        self._packed = _pack(_Template.of(samples))
+        least, most = min(tags), max(tags)
+        spare = _FACTOR * (most - least) + _TAGS_IN_SCRIPTS
+        packed = _pack(_Template.of(samples))
+        return cls(first.url.href, first.type, least - spare, most + spare, packed)
 
     def __repr__(self) -> str:
-        return f"<Text {self._type} of {self.probe}>"
+        return f"<Text {self.type} of {self.probe}>"
 
     @property
     def size(self) -> int:
-        return _OVERHEAD + len(self._packed)
+        return _OVERHEAD + len(self.packed)
 
     def is_like(self, page: Page) -> bool:
-        if page.outcome is not Outcome.SUCCESS or page.type != self._type:
+        if page.outcome is not Outcome.SUCCESS or page.type != self.type:
             return False
         # Most pages are not read.
-        if _tags(page) not in self._tags:
+        if not self.least_tags <= _tags(page) <= self.most_tags:
             return False
         shown = shown_by(page)
-        return shown is not None and _unpacked(self._packed).covers(shown, own_words(page.url.href))
+        return shown is not None and _unpacked(self.packed).covers(shown, own_words(page.url.href))
+
+
+#: Each has `probe`, the URL of a name that does not exist; `is_like`, which says whether a page is
+#: the same answer to another name; and `size`, the bytes that it takes, about.
+Answer = Redirect | Body | Text
 
 
 def target_of(page: Page) -> str | None:
@@ -222,8 +222,8 @@ def _joined(redirects: list[Redirect]) -> list[Redirect]:
 
 def _texts(samples: list[_Sample]) -> list[Text]:
     if len(samples) == 2 and _are_of_one_template(*samples):
-        return [Text(*samples)]
-    return [Text(sample) for sample in samples]
+        return [Text.of(*samples)]
+    return [Text.of(sample) for sample in samples]
 
 
 def _are_of_one_template(one: _Sample, other: _Sample) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from larbinpy.page import Page
 from larbinpy.reason import soft_404
@@ -15,11 +16,24 @@ _MOST_PROBES = 2
 #: Bytes of a site without answers to keep, which most are.
 _SITE = 300
 #: Most bytes of all answers: those of 10,000 sites.
-_MOST_BYTES = 40_000_000
+MOST_BYTES = 40_000_000
+
+
+class Probed(NamedTuple):
+    """A site that was asked for names, and what it answered so far."""
+
+    site: str
+    #: Requests that it may still get.
+    left: int
+    #: The URLs of those names.
+    probes: Sequence[str]
+    answers: Sequence[Answer]
 
 
 @dataclass(slots=True)
 class _Site:
+    #: Requests that it may still get; 0 from its end on.
+    left: int = _MOST_PROBES
     #: The names that were asked for, and the URLs.
     names: list[str] = field(default_factory=list)
     probes: list[str] = field(default_factory=list)
@@ -33,19 +47,21 @@ class Probes:
 
     A site is probed once, unless so many others were probed since that it was forgotten.
     `new_name` makes a name; `is_read` is whether the reply to a URL is read, so that its site is
-    worth a probe.
+    worth a probe. `report` is called with each change of a site, before a request that comes of it;
+    `load` takes the latest such report of each site, in another run.
     """
 
     def __init__(
         self,
         new_name: Callable[[], str],
         is_read: Callable[[Url], bool] = lambda _url: True,
-        most_bytes: int = _MOST_BYTES,
+        most_bytes: int = MOST_BYTES,
     ) -> None:
         self._new_name = new_name
         self._is_read = is_read
         self._sites: dict[str, _Site] = {}
         self._budget: LruBudget[str] = LruBudget(most_bytes)
+        self.report: Callable[[Probed], object] = lambda _site: None
 
     def __repr__(self) -> str:
         return f"<Probes {len(self._sites)} sites, {self._budget.total} bytes>"
@@ -55,7 +71,8 @@ class Probes:
     def wants(self, url: Url) -> bool:
         """Whether `url` is a reason to probe its site, which has others."""
         named = not (url.requisite or url.sitemap or url.guess)
-        return named and url.site not in self._sites and self._is_read(url)
+        state = self._sites.get(url.site) if named else None
+        return named and (state is None or state.left > 0) and self._is_read(url)
 
     def next(self, site: str, waiting: Sequence[str]) -> str | None:
         """The next URL to ask `site` for, None if there is none; `waiting` are URLs of it.
@@ -75,10 +92,12 @@ class Probes:
         probe = shape.named(name)
         state.names.append(name)
         state.probes.append(probe)
+        state.left -= 1
+        self._report(site, state, answers_in(state.replies, state.names))
         return probe
 
     def _next_shape(self, site: str, state: _Site, waiting: Sequence[str]) -> Shape | None:
-        if len(state.probes) == _MOST_PROBES:
+        if not state.left:
             return None
         if not state.probes:
             return Shape(f"{site}/", "")
@@ -109,13 +128,29 @@ class Probes:
         state = self._sites.get(site)
         if state is not None:
             state.answers = answers_in(state.replies, state.names)
-            state.replies = []
+            state.replies, state.left = [], 0
             self._count(site, state)
+            self._report(site, state, state.answers)
 
     def _count(self, site: str, state: _Site) -> None:
         self._budget.use(site, _SITE + sum(answer.size for answer in state.answers))
         for old in self._budget.surplus():
             del self._sites[old]
+
+    # The state of sites, as it is saved.
+
+    def _report(self, site: str, state: _Site, answers: Sequence[Answer]) -> None:
+        self.report(Probed(site, state.left, state.probes, answers))
+
+    def load(self, probed: Probed) -> None:
+        """Continue with a site of an earlier run.
+
+        If its first probe was lost with that run, it is asked again for a name in the top folder.
+        """
+        site, left, probes, answers = probed
+        state = _Site(left) if left else _Site(0, probes=list(probes), answers=list(answers))
+        self._sites[site] = state
+        self._count(site, state)
 
     # Judging.
 
@@ -128,7 +163,10 @@ class Probes:
         above = [probe for probe in state.probes if is_above(href, probe)]
         if any("?" in probe for probe in above):
             # A value that it does not know may count as none: lists show their first page.
-            state.answers = [answer for answer in state.answers if not answer.is_like(page)]
+            answers = [answer for answer in state.answers if not answer.is_like(page)]
+            if len(answers) < len(state.answers):
+                state.answers = answers
+                self._report(page.url.site, state, answers)
         if above or is_start(href):
             return ""
         for answer in state.answers:

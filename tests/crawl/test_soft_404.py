@@ -1,10 +1,13 @@
 """Whole crawls of sites that answer to names that do not exist as if they did."""
 
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
+from larbinpy import Start
 from larbinpy.url import split
 from tests.support.lastsoftsites import LAST_SITES
 from tests.support.othersoftsites import OTHER_SITES
@@ -181,3 +184,41 @@ def test_each_site_is_probed_once(crawl: Worlds) -> None:
     site = SoftSite("many", pages("/", count=20), some("/", 20), lambda p, r: html("Lost"))
     got = judged(site, crawl, "dnsCacheTime 5", "waitDuration 3")
     assert (len(got.probes), len(got.found), got.lost) == (2, 20, [])
+
+
+def test_a_site_is_probed_once_however_often_its_crawl_is_stopped(crawl: Worlds) -> None:
+    site = SITES[0]
+    site.put(crawl.web)
+    lines = (*site.settings, "probeSoft404", "noExternalLinks", "limitPage 1")
+    runs = [crawl(*lines, seeds=[f"{site.host}/"])]
+    while runs[-1].crawl.report["stop_reason"] != "finished":
+        assert len(runs) < 50
+        runs.append(crawl(*lines, folder=runs[0].folder, start=Start.RESUME, seeds=()))
+    asked = [asked.path for run in runs for asked in run.asked if "larbinpy-" in asked.path]
+    assert len(runs) > 5
+    assert len(asked) <= 2
+    assert set(Judged(site, runs[-1]).found) == set(site.gone)
+
+
+@pytest.mark.slow
+def test_a_site_is_probed_once_although_its_crawl_is_killed(crawl: Worlds, tmp_path: Path) -> None:
+    """At each request in turn; a copy of its folder is all that a kill leaves."""
+    site = SITES[0]
+    site.put(crawl.web)
+    lines = (*site.settings, "probeSoft404", "noExternalLinks")
+    left: dict[int, Path] = {}
+
+    def watch(world: World) -> None:
+        if world.asked and len(world.asked) not in left:
+            folder = left[len(world.asked)] = tmp_path / f"killed-{len(world.asked)}"
+            shutil.copytree(world.folder, folder)
+
+    whole = crawl(*lines, seeds=[f"{site.host}/"], watch=watch)
+    before = [asked.path for asked in whole.asked]
+    assert len(left) > 10
+    for number, folder in left.items():
+        again = crawl(*lines, folder=folder, start=Start.RESUME, seeds=())
+        asked = [*before[:number], *(asked.path for asked in again.asked)]
+        assert sum("larbinpy-" in path for path in asked) <= 2, number
+        got = Judged(site, again)
+        assert (set(got.found), got.lost) == (set(site.gone), []), number

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from itertools import count
 
 from larbinpy.page import Page
-from larbinpy.soft404.probes import Probes
+from larbinpy.soft404.probes import Probed, Probes
 from larbinpy.url import Url
 from tests.support.softpages import SITE, framed, moved, page
 
@@ -136,3 +136,51 @@ def test_memory_is_bounded() -> None:
             assert probe.startswith(site)
     known = [site for site in sites if not probes.wants(Url(f"{site}/a", 0))]
     assert known == sites[-10:]
+
+
+def test_a_site_of_an_earlier_run_is_not_probed_again() -> None:
+    probes, again = make(), make()
+    probes.report = again.load
+    probed(probes, [moved("/", "/start"), lost()], ["/b/c"])
+    assert not again.wants(Url(f"{SITE}/a", 0))
+    assert "as does" in again.judge(moved("/x", "/start"))
+    assert "larbinpy-2" in again.judge(lost("/b/x"))
+    assert again.judge(lost("/b/")) == ""
+
+
+def test_a_lost_probe_leaves_one() -> None:
+    reports: list[Probed] = []
+    probes = make()
+    probes.report = reports.append
+    probes.next(SITE, [])
+    again = make()
+    again.load(reports[-1])
+    assert again.wants(Url(f"{SITE}/a", 0))
+    assert probed(again, [lost()], ["/b/c"]) == ["/larbinpy-1"]
+    assert not again.wants(Url(f"{SITE}/a", 0))
+    assert again.judge(lost("/x"))
+
+
+def test_a_lost_second_probe_leaves_the_answer_to_the_first() -> None:
+    reports: list[Probed] = []
+    probes = make()
+    probes.report = reports.append
+    first = probes.next(SITE, [])
+    assert first is not None
+    reply = lost()
+    reply.url = Url(first, 0, owner=SITE, probe=True)
+    probes.replied(SITE, reply)
+    probes.next(SITE, [])
+    again = make()
+    again.load(reports[-1])
+    assert not again.wants(Url(f"{SITE}/a", 0))
+    assert again.judge(lost("/x"))
+
+
+def test_an_answer_that_turns_out_to_be_none_is_reported() -> None:
+    probes, again = make(), make()
+    probes.report = again.load
+    probed(probes, [gone(), lost()], ["/list?page=2"])
+    assert again.judge(lost("/list?page=1"))
+    probes.judge(lost("/list"))
+    assert again.judge(lost("/list?page=1")) == ""

@@ -33,6 +33,8 @@ from larbinpy.output.link_record import (
 from larbinpy.output.log import CrawlLog
 from larbinpy.output.modes import ArchiveSettings, open_output
 from larbinpy.output.plug import Outputs
+from larbinpy.soft404.probes import Probes
+from larbinpy.soft404.saved import SavedProbes
 from larbinpy.stats.counters import Stats
 from larbinpy.storage.checkpoints import Checkpoints
 from larbinpy.storage.files import make_folder
@@ -79,11 +81,13 @@ class OnDisk:
         closing: ExitStack,
         journal: SavedPart | None = None,
         sessions: Values | None = None,
+        probes: Probes | None = None,
         revisiting: "Revisiting | None" = None,
     ) -> None:
         """`journal` is that of a node of a fleet; `sessions` are those of loginFile.
 
-        `revisiting` gets the output through which it asks the database.
+        `probes` are those of probeSoft404; `revisiting` gets the output through which it asks the
+        database.
         """
         self._state = state
         self._start = start
@@ -115,10 +119,13 @@ class OnDisk:
         syncing = Syncing(poller, _folders_to_flush(config))
         closing.callback(syncing.wait)
         every = tuning.checkpoint_can_reload if config.can_reload else tuning.checkpoint
+        saved_probes = SavedProbes(folder, probes)
+        closing.callback(saved_probes.close)
         more: dict[str, SavedPart] = {
             "logins": logins,
             "cookies": SavedCookies(folder, jar),
             "sessions": SavedSessions(folder, sessions),
+            "probes": saved_probes,
         }
         if journal is not None:
             every, more["journal"] = config.round_time, journal
