@@ -1,5 +1,6 @@
 """Prepares pages for the writer of a database: all that costs time."""
 
+from collections.abc import Sequence
 from http import HTTPStatus
 
 import zstandard
@@ -8,6 +9,7 @@ from larbinpy.content import Content
 from larbinpy.database.prepared import (
     Anchor,
     Dated,
+    Gone,
     Packed,
     Prepared,
     dumped,
@@ -17,6 +19,8 @@ from larbinpy.database.prepared import (
 )
 from larbinpy.database.tokens import page_tokens
 from larbinpy.page import Page
+from larbinpy.parse import is_sitemap
+from larbinpy.parse.announced import Announced
 from larbinpy.revisit.due import host_name
 from larbinpy.search.fingerprint import keys
 from larbinpy.url import SECRET_HEADER
@@ -104,8 +108,14 @@ def prepare(
         zstandard.compress(page.body, _BODY_LEVEL) if keep_bodies else None,
         text_hash(content.text),
         tuple(map(signed, keys(content.title, content.text))) if find_near else (),
-        dated(url, content),
+        dated(url, content.announced),
     )
+
+
+def withheld(page: Page, fetched: str, announced: Sequence[Announced]) -> Gone:
+    """A page without content: of a sitemap or feed that asks not to be indexed, the dates count."""
+    url, own = page.url, dated(page.url.href, announced) if is_sitemap(page) else None
+    return Gone(url.href, fetched, page.status, None, own, url.depth, url.via)
 
 
 def text_hash(text: str) -> int:
@@ -128,10 +138,10 @@ def anchors(url: str, content: Content) -> list[Anchor]:
     return [Anchor(target, text) for target, (_, text) in zip(targets, found, strict=True)]
 
 
-def dated(url: str, content: Content) -> list[Dated]:
+def dated(url: str, announced: Sequence[Announced]) -> list[Dated]:
     """The pages that a sitemap or feed names, of its own host: it knows no others."""
     host = host_name(url)
-    own = [each for each in content.announced if host_name(each.url) == host]
+    own = [each for each in announced if host_name(each.url) == host]
     targets = targets_of(each.url for each in own)
     return [Dated(target, each.date) for target, each in zip(targets, own, strict=True)]
 

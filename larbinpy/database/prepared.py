@@ -2,7 +2,7 @@
 
 import json
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from typing import NamedTuple, Self
@@ -162,6 +162,20 @@ class Gone(NamedTuple):
     status: int
     #: Canonical URL that it redirects to.
     target: str | None = None
+    #: The dates of a sitemap or feed that asks not to be indexed, which count all the same; None
+    #: for other pages.
+    announced: Sequence[Dated] | None = None
+    #: It is visited again, so it has a row, with these columns.
+    depth: int = 0
+    via: str | None = None
+
+    @classmethod
+    def unpack(cls, data: bytes) -> "Gone":
+        """The value that is JSON in `data`."""
+        gone = cls(*json.loads(data))
+        if gone.announced is None:
+            return gone
+        return gone._replace(announced=[Dated(*each) for each in gone.announced])
 
 
 class Unchanged(NamedTuple):

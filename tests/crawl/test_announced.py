@@ -1,5 +1,6 @@
 """Whole crawls of sites whose sitemaps and feeds say which pages have changed."""
 
+import json
 import sqlite3
 import time
 from collections import Counter
@@ -29,6 +30,8 @@ class Site:
         #: Path -> the date that the document gives.
         self.sitemap: dict[str, str] = dict.fromkeys(PAGES, "2026-01-02")
         self.feed: dict[str, str] = {}
+        #: Further headers of both.
+        self.headers: tuple[str, ...] = ()
         self.asked: Counter[str] = Counter()
         self.web: Web = world.web(self._answer, "site.test")
         self._world = world
@@ -53,9 +56,8 @@ class Site:
         body = f"<!DOCTYPE html>{feed}<title>{path}</title><main><p>{text}</p></main>"
         return reply(body.encode(), "Content-Type: text/html")
 
-    @staticmethod
-    def _xml(text: str) -> bytes:
-        return reply(text.encode(), "Content-Type: application/xml")
+    def _xml(self, text: str) -> bytes:
+        return reply(text.encode(), "Content-Type: application/xml", *self.headers)
 
     def _sitemap(self) -> str:
         entries = (
@@ -164,3 +166,23 @@ def test_a_budget_holds_for_announced_changes(site: Site) -> None:
     site.change(*PAGES)
     site.sitemap = dict.fromkeys(PAGES, ago(2))
     assert site.round("/sitemap.xml", arguments=("--budget", "4")).total() == 4
+
+
+def test_a_sitemap_that_is_not_to_be_indexed_counts_and_is_not_found(world: World) -> None:
+    site = Site(world)
+    site.headers = ("X-Robots-Tag: noindex, follow",)
+    site.crawl()
+    site.change("/3", "/6")
+    site.versions["/new"] = 0
+    site.sitemap |= {"/3": ago(2), "/new": ago(2)}
+    site.feed = {"/6": ago(3)}
+    assert site.round("/sitemap.xml", "/feed") == dict.fromkeys(
+        ["/sitemap.xml", "/feed", "/3", "/6", "/new"], 1
+    )
+    assert site.has_version("/3")
+    assert site.has_version("/6")
+    assert site.trust() == (2, 0)
+    lines = world.larbinpy("export", "--format", "jsonl").out.splitlines()
+    exported = {json.loads(line)["url"] for line in lines}
+    assert exported == set(map(site.web.url, site.versions))
+    assert world.larbinpy("search", "inurl:sitemap", "--json").out == ""

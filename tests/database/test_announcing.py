@@ -1,12 +1,13 @@
 """Dates that sitemaps and feeds give for pages, in a database: when pages are due by them."""
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
 
 from larbinpy.database.base import Writer
-from larbinpy.database.opening import open_writer
+from larbinpy.database.opening import open_writer, verify
 from larbinpy.database.prepared import Gone, Prepared, Unchanged
 from larbinpy.revisit.schedule import Schedule, ScheduleSettings
 from tests.support.databasepages import prepared
@@ -169,3 +170,58 @@ def test_many_dates(writer: Writer, database: Database, row: Callable[..., Any])
     writer.write([sitemap(3, **{f"page{n}": at(2) for n in range(1200)}, a=at(2))])
     assert database.rows("SELECT count(*) FROM announced") == [1201]
     assert row("due") == at(2)
+
+
+def withheld(day: int, **dates: str) -> Gone:
+    """The sitemap with ``X-Robots-Tag: noindex``."""
+    return Gone(MAP, at(day, 9), 200, None, sitemap(day, **dates).announced, 3, A)
+
+
+def test_dates_of_a_sitemap_count_that_is_not_to_be_indexed(
+    writer: Writer, database: Database, row: Callable[..., Any], trust: Callable[[], Any]
+) -> None:
+    writer.write([prepared(url, url, at=at(1)) for url in (A, B)])
+    before = row("due", B)
+    writer.write([withheld(3, a=at(2)), withheld(3, a=at(2))])
+    assert (row("due"), row("due", B)) == (at(2), before)
+    assert row("depth, via, announces, due", MAP) == (3, A, 1, at(4, 9))
+    writer.write([prepared(A, "new", at=at(4))])
+    assert trust() == (1, 0)
+    writer.write([withheld(5, a=at(2)), prepared(f"{MAP}2", at=at(5))])
+    assert row("observed, due", MAP) == (0, at(9, 9))
+    writer.write([withheld(9, b=at(8))])
+    assert row("due", B) == at(8)
+    assert row("due", MAP) == at(10, 9)
+
+
+def test_a_sitemap_that_is_not_to_be_indexed_is_not_found(
+    writer: Writer, database: Database, row: Callable[..., Any]
+) -> None:
+    writer.write([prepared(A, "one", at=at(1)), withheld(3, a=at(2))])
+    assert row("gone, indexed", MAP) == (at(3, 9), None)
+    assert [each.columns["url"] for each in database.finder(lambda: 0.0).pages()] == [A]
+    assert database.rows("SELECT kind FROM change") == ["new"]
+    # Now it is.
+    writer.write([sitemap(5, a=at(2))])
+    assert row("gone", MAP) is None
+    # And then it is not any more.
+    writer.write([withheld(7, a=at(6))])
+    assert row("gone, indexed", MAP) == (at(7, 9), None)
+    assert row("due", MAP) == at(8, 9)
+
+
+def test_a_row_without_content_is_no_trouble(database: Database) -> None:
+    with closing(open_writer(database.where)) as writer:
+        writer.write([withheld(1, a=at(1)), prepared(A, "one", at=at(1))])
+    assert verify(database.where, lambda *_: None) == []
+
+
+def test_a_sitemap_that_is_gone_is_looked_at_at_last(
+    writer: Writer, row: Callable[..., Any]
+) -> None:
+    writer.write([withheld(1)])
+    assert at(1) < row("due", MAP) < at(20)
+    writer.write([withheld(2)])
+    assert at(2) < row("due", MAP) < at(20)
+    writer.write([Gone(MAP, at(2), 410)])
+    assert row("due", MAP) == at(22)

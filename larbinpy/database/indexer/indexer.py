@@ -7,7 +7,7 @@ from pathlib import Path
 from larbinpy.database.base import DatabaseError, Unavailable, Writer
 from larbinpy.database.indexer.messages import Covered, Report
 from larbinpy.database.indexer.window import Job, Window
-from larbinpy.database.prepared import Gone, Prepared, Visit
+from larbinpy.database.prepared import Gone, Visit
 from larbinpy.errors import DamagedError, what_failed
 from larbinpy.loop.backoff import Backoff
 from larbinpy.loop.clock import Clock
@@ -107,7 +107,7 @@ class Indexer:
         """No reader survives `job`: its page gets no content."""
         self.read(job, self._unreadable(job, why), 0)
 
-    def _unreadable(self, job: Job, why: str) -> Prepared | None:
+    def _unreadable(self, job: Job, why: str) -> Visit | None:
         """The page of `job` without content; None if the spool is damaged there."""
         # Here, since it comes with all parsers, which this process does not need.
         from larbinpy.database.indexer.reader import unreadable

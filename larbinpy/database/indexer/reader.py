@@ -30,11 +30,12 @@ from larbinpy.database.indexer.frames import (
     framed,
 )
 from larbinpy.database.indexer.options import ReadOptions
-from larbinpy.database.preparation import prepare
+from larbinpy.database.preparation import prepare, withheld
 from larbinpy.database.prepared import Failed, Gone, Prepared, Unchanged, Visit
 from larbinpy.errors import DamagedError, what_failed
 from larbinpy.outcome import Outcome
 from larbinpy.page import timestamp
+from larbinpy.parse.announced import announced
 from larbinpy.parse.headers import redirect_target
 from larbinpy.storage import spool
 from larbinpy.storage.spool import Position, Spooled
@@ -59,14 +60,14 @@ def read_page(spooled: Spooled, options: ReadOptions) -> Visit:
     if page.outcome is Outcome.ERR_30X:
         target = next((link.url for link in redirect_target(page)), None)
         return Gone(url, fetched, page.status, target)
-    if page.outcome is not Outcome.SUCCESS:
-        return Gone(url, fetched, page.status)
-    if page.not_modified and not page.body:
+    if page.outcome is Outcome.SUCCESS and page.not_modified and not page.body:
         return Unchanged(url, fetched)
     try:
+        if page.outcome is not Outcome.SUCCESS:
+            return withheld(page, fetched, list(announced(page, fetched)))
         content = read(page, spooled.at)
         if content.noindex and options.obey_noindex:
-            return Gone(url, fetched, page.status)
+            return withheld(page, fetched, content.announced)
         find_near = options.near_duplicates != "off"
         return prepare(page, fetched, content, options.keep_bodies, find_near)
     except MemoryError:
@@ -75,10 +76,12 @@ def read_page(spooled: Spooled, options: ReadOptions) -> Visit:
         return unreadable(spooled, options.keep_bodies, f"cannot be read: {type(error).__name__}")
 
 
-def unreadable(spooled: Spooled, keep_bodies: bool, trouble: str) -> Prepared:
+def unreadable(spooled: Spooled, keep_bodies: bool, trouble: str) -> Visit:
     """A page whose content is not known."""
-    content = Content(trouble=trouble)
-    return prepare(spooled.page, timestamp(spooled.at), content, keep_bodies)
+    page, fetched = spooled.page, timestamp(spooled.at)
+    if page.outcome is not Outcome.SUCCESS:
+        return Gone(page.url.href, fetched, page.status)
+    return prepare(page, fetched, Content(trouble=trouble), keep_bodies)
 
 
 def frame(folder: Path, position: Position, read_page: ReadPage) -> bytes:

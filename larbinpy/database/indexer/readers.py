@@ -120,7 +120,7 @@ class Readers:
             if kind == DAMAGED:
                 self.damaged += 1
             elif kind == GONE:
-                result = Gone(*json.loads(content))
+                result = Gone.unpack(content)
             elif kind == UNCHANGED:
                 result = Unchanged(*json.loads(content))
             elif kind == FAILED:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from larbinpy.database.prepared import Prepared, Visit, target_of
+from larbinpy.database.prepared import Dated, Gone, Prepared, Visit, target_of
 from larbinpy.database.writing.tables import Tables
 from larbinpy.revisit.announced import Trust, moment, says_changed
 from larbinpy.revisit.due import host_name
@@ -40,12 +40,14 @@ class Announcements:
         return {
             target_of(visit.url)
             for visit in visits
-            if isinstance(visit, Prepared) and visit.announced and self._note(visit)
+            if isinstance(visit, Prepared | Gone)
+            and visit.announced
+            and self._note(visit.url, visit.announced)
         }
 
-    def _note(self, visit: Prepared) -> bool:
+    def _note(self, url: str, announced: Sequence[Dated]) -> bool:
         dates: dict[int, str] = {}
-        for target, date in visit.announced:
+        for target, date in announced:
             dates[target] = max(date, dates.get(target, ""))
         known = self.dates(dates)
         news = {
@@ -54,7 +56,7 @@ class Announcements:
             if target not in known or date > known[target]
         }
         self._base.executemany("INSERT OR REPLACE INTO announced VALUES (?, ?)", news.items())
-        self._news.setdefault(host_name(visit.url), {}).update(news)
+        self._news.setdefault(host_name(url), {}).update(news)
         return bool(news)
 
     def dates(self, keys: Collection[int]) -> dict[int, str]:

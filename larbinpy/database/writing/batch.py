@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from larbinpy.config.registered_domain import registered_domain
 from larbinpy.database.fields import FIELDS, fingerprint, joined
-from larbinpy.database.prepared import Gone, Prepared, Unchanged, Visit, target_of
+from larbinpy.database.prepared import Gone, Packed, Prepared, Unchanged, Visit, target_of
 from larbinpy.database.tokens import anchor_tokens
 from larbinpy.database.writing.anchors import MOST, Anchors
 from larbinpy.database.writing.leaving import PERMANENT, Verdict, verdict
@@ -28,6 +28,10 @@ _INSERT = (
     f"INSERT INTO page ({', '.join((*_COLUMNS, *_FOUND))},"
     " key, url, host, first_seen, changed, visits, changes)"
     f" VALUES ({', '.join('?' * len((*_COLUMNS, *_FOUND)))}, ?, ?, ?, ?, ?, 1, 0)"
+)
+_INSERT_WITHHELD = (
+    "INSERT INTO page (key, url, host, status, depth, via, fetched, first_seen, changed, gone,"
+    " visits, changes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, 0)"
 )
 _UPDATE = (
     f"UPDATE page SET {', '.join(f'{name} = ?' for name in (*_COLUMNS, *_FOUND))},"
@@ -169,8 +173,12 @@ class Batch:
     def gone(self, gone: Gone) -> None:
         """Take a page from the index, or note that it is missing, by the rules of `leaving`.
 
-        Its row stays. A URL without a row gets none.
+        Its row stays. A URL without a row gets none, unless it is a sitemap or feed.
         """
+        key = target_of(gone.url)
+        if gone.announced is not None and key not in self._presence.keys:
+            self._put_withheld(gone, key)
+            return
         old = self._known(gone)
         if old is None:
             return
@@ -188,6 +196,15 @@ class Batch:
             self._presence.moves.add(gone.target)
         if old.gone is None and what is Verdict.LEAVE:
             self._leave(old, gone.fetched, "gone" if gone.target is None else "moved")
+
+    def _put_withheld(self, gone: Gone, key: int) -> None:
+        """Insert a row without content for a page that asks not to be indexed."""
+        host, at = self._host(gone.url), gone.fetched
+        values = (key, gone.url, host, gone.status, gone.depth, gone.via, *[at] * 4)
+        number = self._base.execute(_INSERT_WITHHELD, values).lastrowid
+        nothing = Packed.of("")
+        self._base.execute(_CONTENT, (number, None, *nothing, *nothing))
+        self._presence.keys.add(key)
 
     def _leave(self, row: _Row, at: str, kind: str) -> None:
         """Take a page from the index."""

@@ -59,9 +59,14 @@ class _Found(NamedTuple):
 
     @property
     def announces(self) -> bool:
-        if isinstance(self.visit, Prepared):
-            return bool(self.visit.announced)
+        if isinstance(self.visit, Prepared) or self.is_withheld:
+            return _announces(self.visit)
         return bool(self.old.announces)
+
+    @property
+    def is_withheld(self) -> bool:
+        """It is a sitemap or feed that asks not to be indexed."""
+        return isinstance(self.visit, Gone) and self.visit.announced is not None
 
 
 class Scheduling:
@@ -133,7 +138,7 @@ class Scheduling:
         self._new += len(visits)
         rows = []
         for key, visit in visits:
-            announces = isinstance(visit, Prepared) and bool(visit.announced)
+            announces = _announces(visit)
             at = visit.fetched
             if announces and self._announcements.trusts(visit.url):
                 due = self._schedule.after_announcement(at, NEW, 0.0, news=True)
@@ -152,9 +157,9 @@ class Scheduling:
         evidence = Evidence(old.observed, old.exposure)
         if isinstance(visit, Failed):
             return evidence, schedule.after_failure(visit.fetched, old.fetched)
-        if row.gone is not None:
+        if row.gone is not None and not found.is_withheld:
             return evidence, schedule.at_last(visit.fetched)
-        if isinstance(visit, Gone):
+        if isinstance(visit, Gone) and not found.is_withheld:
             if row.missing is None:
                 return evidence, schedule.after(visit.fetched, evidence)
             return evidence, schedule.to_confirm(visit.fetched, row.missing)
@@ -185,6 +190,11 @@ class Scheduling:
             return {}
         rows = self._base.execute(f"{_ROWS} ({', '.join('?' * len(keys))})", list(keys))
         return {row[0]: _Row._make(row) for row in rows}
+
+
+def _announces(visit: Visit) -> bool:
+    """Whether it is a sitemap or feed that names pages of its site."""
+    return isinstance(visit, Prepared | Gone) and bool(visit.announced)
 
 
 def due_pages(base: Tables, ask: DueAsk, now: float) -> list[DuePage]:

@@ -17,6 +17,7 @@ from larbinpy.output.database.child import Child
 from larbinpy.output.database.notes import Notes
 from larbinpy.output.plug import SEEDS
 from larbinpy.page import Page
+from larbinpy.parse import is_sitemap
 from larbinpy.storage.spool import SEGMENT, SpoolMark, SpoolWriter
 from larbinpy.storage.state import SavedPart
 from larbinpy.url import Url
@@ -72,7 +73,12 @@ class DatabaseOutput(SavedPart):
             self._add(Page(page.url, page.outcome, page.status, to))
 
     def withheld(self, page: Page) -> None:
-        self._add(Page(page.url, Outcome.FORBIDDEN_ROBOTS, page.status))
+        told = Page(page.url, Outcome.FORBIDDEN_ROBOTS, page.status)
+        if is_sitemap(page):
+            # Its dates count all the same.
+            told.headers = [each for each in page.headers if each[0] == "content-type"]
+            told.body = page.body
+        self._add(told)
 
     def _add(self, page: Page) -> int:
         """Spool a page; returns the number of its record."""

@@ -8,8 +8,8 @@ import pytest
 
 from larbinpy.database.indexer.frames import FRAME, GONE, UNCHANGED
 from larbinpy.database.indexer.options import ReadOptions
-from larbinpy.database.indexer.reader import frame, read_page
-from larbinpy.database.prepared import Gone, Prepared, Unchanged, Visit
+from larbinpy.database.indexer.reader import frame, read_page, unreadable
+from larbinpy.database.prepared import Dated, Gone, Prepared, Unchanged, Visit, target_of
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.storage.spool import Position, Spooled
@@ -22,15 +22,21 @@ NOW = 1795420800.0
 def visit(
     outcome: Outcome = Outcome.SUCCESS, status: int = 200, body: str = "", **headers: str
 ) -> Visit:
-    fields = [("content-type", "text/html"), *headers.items()]
+    fields = [("content-type", "text/html")]
+    fields += [(name.replace("_", "-"), value) for name, value in headers.items()]
     page = Page(Url(URL, 1), outcome, status, fields, body.encode())
     return read_page(Spooled(NOW, page), ReadOptions(obey_noindex=True))
 
 
+def as_gone(result: Visit) -> Gone:
+    assert isinstance(result, Gone)
+    return result
+
+
 def test_replies_without_a_page() -> None:
-    assert visit(Outcome.ERR_40X, 404, location="/elsewhere") == Gone(URL, AT, 404)
-    assert visit(Outcome.FORBIDDEN_ROBOTS) == Gone(URL, AT, 200)
-    assert visit(body="<meta name=robots content=noindex>x") == Gone(URL, AT, 200)
+    assert visit(Outcome.ERR_40X, 404, location="/elsewhere") == Gone(URL, AT, 404, depth=1)
+    assert visit(Outcome.FORBIDDEN_ROBOTS) == Gone(URL, AT, 200, depth=1)
+    assert visit(body="<meta name=robots content=noindex>x") == Gone(URL, AT, 200, depth=1)
     assert visit(Outcome.ERR_30X, 301) == Gone(URL, AT, 301)
     moved = visit(Outcome.ERR_30X, 301, location="other#part")
     assert moved == Gone(URL, AT, 301, "http://a.test/dir/other")
@@ -44,16 +50,41 @@ def test_a_page_that_has_not_changed() -> None:
     assert (page.columns["status"], page.columns["etag"]) == (200, "x")
 
 
+MAP = "<urlset><url><loc>/1</loc><lastmod>2026-11-02</lastmod></url></urlset>"
+DATED = Gone(URL, AT, 200, None, [Dated(target_of("http://a.test/1"), "2026-11-02")], 1)
+
+
+def test_a_sitemap_that_asks_not_to_be_indexed_has_dates_alone() -> None:
+    assert visit(Outcome.FORBIDDEN_ROBOTS, body=MAP) == DATED
+    assert visit(body=MAP, x_robots_tag="noindex, follow") == DATED
+    assert visit(Outcome.FORBIDDEN_ROBOTS, body=MAP[:20]) == DATED._replace(announced=[])
+    assert as_gone(visit(Outcome.FORBIDDEN_ROBOTS, body="<p>text")).announced is None
+
+
+def test_a_page_that_asks_not_to_be_indexed_stays_out_if_no_reader_survives_it() -> None:
+    page = Page(Url(URL, 1), Outcome.FORBIDDEN_ROBOTS, 200, [], MAP.encode())
+    assert unreadable(Spooled(NOW, page), False, "it takes too long") == Gone(URL, AT, 200)
+
+
 @pytest.mark.parametrize(
-    ("kind", "result"), [(GONE, Gone(URL, AT, 301, "http://b/")), (UNCHANGED, Unchanged(URL, AT))]
+    ("kind", "result", "unpack"),
+    [
+        (GONE, Gone(URL, AT, 301, "http://b/"), Gone.unpack),
+        (GONE, DATED, Gone.unpack),
+        (UNCHANGED, Unchanged(URL, AT), lambda data: Unchanged(*json.loads(data))),
+    ],
 )
 def test_results_without_a_page_as_frames(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: int, result: Visit
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: int,
+    result: Visit,
+    unpack: Callable[[bytes], Visit],
 ) -> None:
     monkeypatch.setattr("larbinpy.storage.spool.read", lambda *_: None)
     answer = frame(tmp_path, Position(0, 0), lambda _: result)
     assert FRAME.unpack_from(answer)[0] == kind
-    assert type(result)(*json.loads(answer[FRAME.size :])) == result
+    assert unpack(answer[FRAME.size :]) == result
 
 
 TEXT = " ".join(f"Sentence {n} of the article says something about the sea." for n in range(6))

@@ -96,6 +96,13 @@ def test_pages_and_pages_that_are_gone(desk: Desk) -> None:
     ]
 
 
+def test_a_sitemap_that_is_not_to_be_indexed_keeps_its_dates(desk: Desk) -> None:
+    sitemap = page("map.xml", body=b"<urlset></urlset>")
+    sitemap.headers = [("content-type", "text/xml; charset=utf-16"), ("etag", "x")]
+    desk.output.withheld(sitemap)
+    assert desk.spooled() == [("http://a.test/map.xml", "forbiddenRobots", 200, 17)]
+
+
 def test_an_unchanged_page_may_have_no_body(desk: Desk) -> None:
     desk.output.loaded(page("1", status=304, body=b""))
     desk.output.loaded(page("2", status=304))
