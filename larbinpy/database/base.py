@@ -145,7 +145,7 @@ class Change(NamedTuple):
     kind: str
     #: The title of the page as it is stored.
     title: str = ""
-    #: URL that it moved to, unless it has come back since.
+    #: URL that it redirected to when it had moved.
     target: str | None = None
 
 

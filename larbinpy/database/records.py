@@ -31,10 +31,7 @@ _STORED = (
     "LEFT JOIN page AS marked ON marked.id = page.near "
     "LEFT JOIN content ON content.page = page.id "
 )
-_CHANGE = (
-    "SELECT c.at, page.url, c.kind, coalesce(page.title, ''), "
-    "CASE WHEN c.kind = 'moved' AND c.at = page.gone THEN page.moved_to END "
-)
+_CHANGE = "SELECT c.at, page.url, c.kind, coalesce(page.title, ''), c.target "
 #: Bytes of the sample of a host; zlib looks back at most twice as far.
 LONGEST_SAMPLE = 16 << 10
 #: Rows that are read at once: a long reading would keep a writer's log from being emptied.
@@ -98,7 +95,7 @@ class Records:
         return (Change(*row) for row in rows)
 
     def latest(self, n: int, skip: int) -> list[Change]:
-        newest = "SELECT at, page, kind FROM change ORDER BY at DESC, page DESC"
+        newest = "SELECT at, page, kind, target FROM change ORDER BY at DESC, page DESC"
         rows = self._rows(
             f"{_CHANGE} FROM ({newest} LIMIT {n} OFFSET {skip}) AS c "
             "JOIN page ON page.id = c.page ORDER BY c.at DESC, c.page DESC",

@@ -224,7 +224,7 @@ def test_when_a_page_was_fetched_its_history_and_all_changes(finder: Finder) -> 
 
 
 def test_the_target_of_a_page_that_moved(filled: Database) -> None:
-    """As long as the page has not come back."""
+    """A change keeps its target, also after the page has come back and moved to elsewhere."""
     with closing(open_writer(filled.where)) as writer:
         writer.write([Gone(SEA, "2026-11-24T08:00:00Z", 301, BOATS)])
     with closing(filled.finder(clock)) as finder:
@@ -233,11 +233,14 @@ def test_the_target_of_a_page_that_moved(filled: Database) -> None:
         assert finder.history(SEA)[1:] == [moved]
         assert finder.latest(1) == [moved]
     with closing(open_writer(filled.where)) as writer:
-        back = page(SEA, "Water.", title="Sea", at="2026-11-25T08:00:00Z")
-        writer.write([back, Gone(SEA, "2026-11-26T08:00:00Z", 410)])
+        back = [page(SEA, "Water.", title="Sea", at=f"2026-11-{day}T08:00:00Z") for day in (25, 27)]
+        elsewhere = Gone(SEA, "2026-11-26T08:00:00Z", 301, BERG)
+        writer.write([back[0], elsewhere, back[1], Gone(SEA, "2026-11-28T08:00:00Z", 410)])
     with closing(filled.finder(clock)) as finder:
         history = [(change.kind, change.target) for change in finder.history(SEA)]
-        assert history == [("new", None), ("moved", None), ("back", None), ("gone", None)]
+        moves = [("moved", BOATS), ("back", None), ("moved", BERG), ("back", None)]
+        assert history == [("new", None), *moves, ("gone", None)]
+        assert next(iter(finder.changes("2026-11-24"))) == moved._replace(title="Sea")
 
 
 def test_all_pages_languages_and_counts(finder: Finder) -> None:

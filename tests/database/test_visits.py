@@ -194,6 +194,7 @@ def test_a_page_moves_once_its_target_is_there(
         assert database.pages("words") == [1]
         assert kinds(A) == ["new"]
         writer.write([target])
+    assert database.rows("SELECT target FROM change WHERE kind = 'moved'") == [B]
     # The target was a copy of the old page for a moment.
     assert database.pages("words") == [2]
     assert (kinds(A), kinds(B)) == (["new", "moved"], ["new"])
@@ -240,7 +241,9 @@ def test_a_redirect_to_itself_says_nothing(writer: Writer, database: Database, r
 
 def test_a_page_that_moved_comes_back(writer: Writer, database: Database, row: Any) -> None:
     writer.write([prepared(A, "words", at=at(1)), prepared(B, "other", at=at(1))])
-    writer.write([Gone(A, at(2), 301, B), Gone(A, at(3), 301, C), prepared(A, "words", at=at(4))])
+    writer.write([Gone(A, at(2), 301, B), Gone(A, at(3), 301, C)])
+    assert row("gone, moved_to") == (at(2), C)
+    writer.write([prepared(A, "words", at=at(4))])
     assert database.pages("words") == [1]
     assert row("gone, missing, moved_to") == (None, None, None)
 

@@ -9,7 +9,7 @@ from larbinpy.database.mysql.server import Server
 from larbinpy.search.segment import VERSION
 
 #: Version of the tables. A program opens only those of its own version.
-FORMAT = 4
+FORMAT = 5
 
 _COMMON = "ENGINE=InnoDB ROW_FORMAT=DYNAMIC CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
 #: Names and columns, indexes included; those of pages may be of any length.
@@ -46,7 +46,8 @@ TABLES = {
     "body": "page BIGINT PRIMARY KEY, zstd LONGBLOB, size BIGINT",
     "change": """
         at VARCHAR(40) NOT NULL, page BIGINT NOT NULL, kind VARCHAR(10) NOT NULL,
-        text_hash BIGINT, INDEX change_page (page, at), INDEX change_at (at, page)""",
+        text_hash BIGINT, target MEDIUMTEXT,
+        INDEX change_page (page, at), INDEX change_at (at, page)""",
     "announced": "target BIGINT PRIMARY KEY, date VARCHAR(40) NOT NULL",
     "anchor": "target BIGINT NOT NULL, text VARCHAR(190) NOT NULL, PRIMARY KEY (target, text)",
     "fresh": "id BIGINT PRIMARY KEY, target BIGINT NOT NULL, text VARCHAR(190) NOT NULL",

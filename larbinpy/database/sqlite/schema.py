@@ -18,7 +18,7 @@ from larbinpy.database.fields import FIELDS
 from larbinpy.search.segment import VERSION
 
 #: Version of the tables. A program opens only files of its own version.
-FORMAT = 4
+FORMAT = 5
 #: Bytes of a block of the file.
 BLOCK = 16 << 10
 #: "larb": marks the file as ours, in its header (PRAGMA application_id).
@@ -109,7 +109,8 @@ CREATE TABLE change (
     at TEXT NOT NULL,
     page INTEGER NOT NULL,
     kind TEXT NOT NULL,             -- new, changed, gone, back or moved
-    text_hash INTEGER               -- page.text_hash since then, of new, changed and back
+    text_hash INTEGER,              -- page.text_hash since then, of new, changed and back
+    target TEXT                     -- URL that it redirected to, of moved
 );
 CREATE INDEX change_page ON change (page, at);
 CREATE INDEX change_at ON change (at, page);

@@ -93,7 +93,7 @@ class Batch:
         self._presence = Presence(base, pages)
         self._near = NearCopies(base)
         self._skip_near = skip_near
-        self._changes: list[tuple[str, int, str, int | None]] = []
+        self._changes: list[tuple[str, int, str, int | None, str | None]] = []
 
     def put(self, page: Prepared) -> None:
         """Insert a page, or replace the one of its URL unless that was fetched later."""
@@ -189,13 +189,13 @@ class Batch:
             return
         self._base.execute(
             "UPDATE page SET missing = ?, fetched = ?, status = ?, visits = visits + ?,"
-            " moved_to = CASE WHEN gone IS NULL THEN ? ELSE moved_to END WHERE id = ?",
+            " moved_to = ? WHERE id = ?",
             (missing, gone.fetched, gone.status, gone.fetched > old.fetched, gone.target, old.id),
         )
         if gone.target is not None:
             self._presence.moves.add(gone.target)
         if old.gone is None and what is Verdict.LEAVE:
-            self._leave(old, gone.fetched, "gone" if gone.target is None else "moved")
+            self._leave(old, gone.fetched, gone.target)
 
     def _put_withheld(self, gone: Gone, key: int) -> None:
         """Insert a row without content for a page that asks not to be indexed."""
@@ -206,14 +206,14 @@ class Batch:
         self._base.execute(_CONTENT, (number, None, *nothing, *nothing))
         self._presence.keys.add(key)
 
-    def _leave(self, row: _Row, at: str, kind: str) -> None:
-        """Take a page from the index."""
+    def _leave(self, row: _Row, at: str, target: str | None) -> None:
+        """Take a page from the index: it is gone, or has moved to `target`."""
         number = row.id if row.indexed is None else self._drop(row.id, row.indexed)
         self._base.execute(
             "UPDATE page SET gone = ?, same_as = NULL, near = NULL, indexed = NULL WHERE id = ?",
             (at, number),
         )
-        self._note(at, number, kind)
+        self._note(at, number, "gone" if target is None else "moved", target=target)
         self._release(number)
 
     def _end_moves(self, target: str, at: str) -> None:
@@ -221,7 +221,7 @@ class Batch:
         for row in self._rows(
             f"moved_to = ? AND gone IS NULL AND status IN {PERMANENT} ORDER BY id", target
         ):
-            self._leave(row, at, "moved")
+            self._leave(row, at, target)
 
     def _known(self, visit: Gone | Unchanged) -> _Row | None:
         """The row of a URL; None if it has none, or a newer one."""
@@ -309,11 +309,18 @@ class Batch:
             number = self._hosts[name] = int(row[0])
         return number
 
-    def _note(self, at: str, page: int, kind: str, text_hash: int | None = None) -> None:
-        self._changes.append((at, page, kind, text_hash))
+    def _note(
+        self,
+        at: str,
+        page: int,
+        kind: str,
+        text_hash: int | None = None,
+        target: str | None = None,
+    ) -> None:
+        self._changes.append((at, page, kind, text_hash, target))
 
     def _write_changes(self) -> None:
-        self._base.executemany("INSERT INTO change VALUES (?, ?, ?, ?)", self._changes)
+        self._base.executemany("INSERT INTO change VALUES (?, ?, ?, ?, ?)", self._changes)
         self._changes.clear()
 
     def _put_body(self, number: int, page: Prepared, *, is_new: bool) -> None:
