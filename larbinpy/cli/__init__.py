@@ -1,11 +1,17 @@
 """The commands: they parse arguments and set the exit status; other packages do the work."""
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
+from typing import Any
 
 import click
 
 from larbinpy.console.stream import open_all
+from larbinpy.console.text import printable
+from larbinpy.exit_status import USAGE
 
 #: The commands in the order of the help. Each is in the module of its name.
 _COMMANDS = (
@@ -58,6 +64,30 @@ class _Commands(click.Group):
         near = get_close_matches(name, _COMMANDS, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise click.UsageError(f"No such command {name!r}.{hint}", ctx)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args:
+            # It shows the help.
+            return super().parse_args(ctx, args)
+        with _one_line():
+            return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with _one_line():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _one_line() -> Iterator[None]:
+    """Turn usage errors into one line, as all other errors are; click prints four."""
+    try:
+        yield
+    except click.UsageError as error:
+        reason = " ".join(error.format_message().split())
+        end = "" if reason.endswith((".", "?")) else "."
+        path = "larbinpy" if error.ctx is None else error.ctx.command_path
+        click.echo(printable(f"larbinpy: {reason}{end} Try '{path} --help'."), err=True)
+        sys.exit(USAGE)
 
 
 def _version(context: click.Context, parameter: click.Parameter, value: bool) -> None:

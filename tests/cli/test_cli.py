@@ -88,11 +88,31 @@ def test_version_names_the_libraries() -> None:
     assert f"link scan {'compiled' if native else 'not compiled'}" in text
 
 
-def test_an_unknown_command_is_a_usage_error() -> None:
-    shown = CliRunner().invoke(main, ["crwal"])
+@pytest.mark.parametrize(
+    ("arguments", "reason", "hint"),
+    [
+        (["crwal"], "No such command 'crwal'. Did you mean 'crawl'?", "main"),
+        (["zzz"], "No such command 'zzz'.", "main"),
+        (["--zzz"], "No such option", "main"),
+        (["crawl", "--nodes", "0"], "Invalid value for '--nodes': 0 is not in", "main crawl"),
+        # click puts each word on a line of its own.
+        (["completion"], "Choose from: bash, zsh, fish.", "main completion"),
+        (["man", "a\x1b[31m"], "Invalid value for '[PAGE]': ", "main man"),
+        (["status", "more"], "unexpected extra argument (more).", "main status"),
+    ],
+)
+def test_a_usage_error_is_one_line(arguments: list[str], reason: str, hint: str) -> None:
+    shown = CliRunner().invoke(main, arguments)
     assert shown.exit_code == 2
-    assert "No such command 'crwal'. Did you mean 'crawl'?" in shown.output
-    assert "No such command 'zzz'.\n" in CliRunner().invoke(main, ["zzz"]).output
+    assert re.fullmatch(r"larbinpy: [ -~]+\n", shown.output), shown.output
+    assert reason in shown.output
+    assert shown.output.endswith(f" Try '{hint} --help'.\n")
+
+
+def test_the_help_is_shown_without_a_command() -> None:
+    shown = CliRunner().invoke(main, [])
+    assert "Commands:" in shown.output
+    assert "larbinpy: " not in shown.output
 
 
 def test_a_command_loads_only_the_modules_it_needs() -> None:
