@@ -17,6 +17,7 @@ from typing import Any
 from larbinpy._version import __version__
 from larbinpy.config.checking import checked, unknown_attribute
 from larbinpy.config.fleet_kinds import FLEET, NODE
+from larbinpy.config.grammar import ConfigError
 from larbinpy.config.host_pattern import HostPattern
 from larbinpy.config.hours import ALWAYS
 from larbinpy.config.kinds import (
@@ -427,6 +428,18 @@ class Config:
             value = getattr(self, attribute)
             if value is not rows[0].default and value != rows[0].default:
                 object.__setattr__(self, attribute, checked(rows, value))
+        self._refuse_contradictions()
+
+    def _refuse_contradictions(self) -> None:
+        """Raise ConfigError for values that exclude each other."""
+        if self.revisit_min > self.revisit_max:
+            least, most = _shown("revisitMin", self), _shown("revisitMax", self)
+            raise ConfigError(f"{least} is longer than {most}; set a longer revisitMax")
+        ports = (self.http_host, self.http_port), (self.input_host, self.input_port)
+        if self.http_port and ports[0] == ports[1]:
+            raise ConfigError(
+                f"inputPort and httpPort are both {self.http_port}; set another port for one"
+            )
 
 
 #: Keyword in lower case -> setting, in the order of the fields. Two keywords may have one field.
@@ -441,6 +454,13 @@ _ROWS = {
     field.name: tuple(row for row in SETTINGS.values() if row.attribute == field.name)
     for field in fields(Config)
 }
+
+
+def _shown(keyword: str, config: Config) -> str:
+    """A setting as a line of a file."""
+    row = SETTINGS[keyword.lower()]
+    return f"{keyword} {row.text(getattr(config, row.attribute))}"
+
 
 LIVE: dict[str, Setting] = {name: row for name, row in SETTINGS.items() if row.live}
 

@@ -112,5 +112,3 @@ def check(config: Config) -> None:
     ):
         if is_set:
             raise ConfigError(f"revisit and {keyword} cannot be used together: {why}")
-    if config.revisit_min > config.revisit_max:
-        raise ConfigError("revisitMin is longer than revisitMax")

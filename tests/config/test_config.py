@@ -297,9 +297,19 @@ _BLOCKS = st.builds(
 _STRATEGIES[SITE] = _BLOCKS
 
 
-@given(st.fixed_dictionaries({row.attribute: _value(row) for row in SETTINGS.values()}))
-def test_a_parsed_description_gives_the_same_config(values: dict[str, object]) -> None:
-    config = Config(**values)  # type: ignore[arg-type]
+def _without_contradictions(values: dict[str, Any]) -> dict[str, Any]:
+    least, most = sorted((values["revisit_min"], values["revisit_max"]))
+    ports = {"http_port": values["http_port"], "input_port": 65535 - values["http_port"]}
+    return values | ports | {"revisit_min": least, "revisit_max": most}
+
+
+@given(
+    st.fixed_dictionaries({row.attribute: _value(row) for row in SETTINGS.values()}).map(
+        _without_contradictions
+    )
+)
+def test_a_parsed_description_gives_the_same_config(values: dict[str, Any]) -> None:
+    config = Config(**values)
     assert again(config) == config
 
 
@@ -419,6 +429,34 @@ def test_wrong_values_of_a_program(settings: dict[str, Any], message: str) -> No
         Config(**settings)
     assert str(caught.value).startswith(f"Config: {message}")
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("revisitMin 2h revisitMax 90m", "revisitMin 2h is longer than revisitMax 90m; set "),
+        ("revisitMax 30m", "revisitMin 1h is longer than revisitMax 30m; set "),
+        ("inputPort 8081 httpPort 8081", "inputPort and httpPort are both 8081; set "),
+    ],
+)
+def test_values_that_exclude_each_other(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "t.conf"
+    path.write_text(text)
+    (error,) = check(str(path), {}, [])
+    assert str(error).startswith(message)
+    with pytest.raises(ConfigError, match=message):
+        load(str(path), {}, [])
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"revisit_min": 60.0, "revisit_max": 60.0},
+        {"http_port": 8081, "input_port": 8081, "input_host": "127.0.0.2"},
+    ],
+)
+def test_values_that_go_together(settings: dict[str, Any]) -> None:
+    Config(**settings)
 
 
 def test_an_unknown_keyword_is_compared_with_those_like_it() -> None:

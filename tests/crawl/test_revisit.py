@@ -244,7 +244,7 @@ def test_a_page_that_a_rule_rejects_now_keeps_its_copy(world: World) -> None:
         ("pageNoDuplicate=on", "revisit and pageNoDuplicate cannot be used together"),
         ("checkLinks=on", "revisit and checkLinks cannot be used together"),
         ("join=redis://127.0.0.1/x", "revisit and join cannot be used together"),
-        ("revisitMin=2d", "revisitMin is longer than revisitMax"),
+        ("revisitMin=2d", "revisitMin 2d is longer than revisitMax 1s; set"),
         ("stateDir=nowhere", "nowhere: no saved crawl here"),
     ],
 )

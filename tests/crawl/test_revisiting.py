@@ -128,7 +128,6 @@ def test_a_round_is_saved() -> None:
         {"page_no_duplicate": True},
         {"check_links": True},
         {"join": "redis://127.0.0.1/x"},
-        {"revisit_min": 10.0, "revisit_max": 5.0},
     ],
 )
 def test_settings_that_do_not_go_together(settings: dict[str, Any]) -> None:

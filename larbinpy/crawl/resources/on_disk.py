@@ -313,9 +313,7 @@ def _open_database(
     database, folder = config.content_database, Path(config.state_dir, FOLDER)
     if "://" not in database:
         make_folder(os.path.dirname(os.path.abspath(database)))
-    schedule = ScheduleSettings(
-        config.revisit_min, max(config.revisit_min, config.revisit_max), config.revisit_budget
-    )
+    schedule = ScheduleSettings(config.revisit_min, config.revisit_max, config.revisit_budget)
     command = indexer_command(
         database,
         folder,
