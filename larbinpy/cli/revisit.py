@@ -97,13 +97,17 @@ def _check(config: Config) -> None:
 
 
 def _summary(crawl: Crawl) -> str:
-    """One line about the visits of this run."""
+    """One line about the visits of this run.
+
+    Whether the text of a page that was sent again has changed is known to the database alone.
+    """
     output = crawl.snapshot()["output"]
     assert isinstance(output, dict)
     visits = output["database"]
     if not visits["visited"]:
         return f"{crawl.report['stop_reason']}: no page was due"
     return (
-        f"{crawl.report['stop_reason']}: {counted(visits['visited'], 'page')} visited;"
-        f" {grouped(visits['unchanged'])} unchanged, {grouped(visits['visits_failed'])} failed"
+        f"{crawl.report['stop_reason']}: {counted(visits['visited'], 'page')} visited"
+        f" (304 Not Modified: {grouped(visits['not_modified'])},"
+        f" failed: {grouped(visits['visits_failed'])}); larbinpy changes says which have changed"
     )

@@ -146,6 +146,16 @@ def test_a_round(world: World) -> None:
     assert world.reported()["stop_reason"] == "finished"
 
 
+def test_the_last_line_of_a_round(world: World) -> None:
+    """It counts the replies 304: the database says which texts have changed, as none has here."""
+    crawled(world, 5, "outputMode database,mirror")
+    crawler = world.larbinpy("revisit", "--progress", "log")
+    assert crawler.err.splitlines()[-1] == (
+        "larbinpy: finished: 6 pages visited (304 Not Modified: 0, failed: 0); "
+        "larbinpy changes says which have changed"
+    )
+
+
 def test_a_round_when_nothing_is_due(world: World) -> None:
     site = Site(world, 3)
     world.conf("outputMode database", "limitTime 0", f"startUrl {site.web.url()}")

@@ -36,7 +36,7 @@ class VisitingOutput(DatabaseOutput):
         # It takes reports at once.
         super().__init__(folder, child, wall, spool_max=spool_max)
         self.refresher: Refresher | None = Conditions(visits) if conditional else None
-        self._unchanged = self._failed = self._done = 0
+        self._not_modified = self._failed = self._done = 0
 
     def ask(self, ask: DueAsk, take: Callable[[list[DuePage]], None]) -> None:
         """Ask the database for pages that are due; `take` is called once, with the answer."""
@@ -50,7 +50,7 @@ class VisitingOutput(DatabaseOutput):
     def loaded(self, page: Page) -> None:
         if self._visits.is_open(page.url.href) and page.not_modified:
             self._add(Page(page.url, page.outcome, page.status, body=page.body))
-            self._unchanged += 1
+            self._not_modified += 1
         else:
             super().loaded(page)
 
@@ -84,7 +84,7 @@ class VisitingOutput(DatabaseOutput):
             **super().stats(),
             "visits_under_way": len(self._visits),
             "visited": self._done,
-            "unchanged": self._unchanged,
+            "not_modified": self._not_modified,
             "visits_failed": self._failed,
         }
 

@@ -87,7 +87,7 @@ def test_each_visit_has_one_record(desk: Desk) -> None:
         *((href(number), "earlyStop", 0) for number in (5, 6, 7, 8)),
     ]
     assert desk.visits.open == 1
-    names = ("visits_under_way", "visited", "unchanged", "visits_failed")
+    names = ("visits_under_way", "visited", "not_modified", "visits_failed")
     stats = output.stats()
     assert [stats[name] for name in names] == [10, 9, 1, 4]
 
