@@ -2,7 +2,8 @@
 
 tables      the tables and the index, as these rules use them
 filling     the work of a Writer: pages and their position in the spool, deferred work
-batch       pages on their way into the tables: rows, history, copies, index
+batch       pages on their way into the tables: rows, copies, index
+history     the changes of pages
 presence    which rows a batch may find
 leaving     when a page leaves the index
 scheduling  when pages are due, and the pages that are

@@ -1,4 +1,4 @@
-"""Pages on their way into the tables, in one transaction: rows, history, copies, index."""
+"""Pages on their way into the tables, in one transaction: rows, copies, index."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -8,6 +8,7 @@ from larbinpy.database.fields import FIELDS, fingerprint, joined
 from larbinpy.database.prepared import Gone, Packed, Prepared, Unchanged, Visit, target_of
 from larbinpy.database.tokens import anchor_tokens
 from larbinpy.database.writing.anchors import MOST, Anchors
+from larbinpy.database.writing.history import History
 from larbinpy.database.writing.leaving import PERMANENT, Verdict, verdict
 from larbinpy.database.writing.near import NEAR_COLUMNS, NearCopies
 from larbinpy.database.writing.presence import Presence
@@ -44,8 +45,6 @@ _CONTENT = (
 )
 #: Pages that are looked at to find one with the same text or canonical URL.
 _CANDIDATES = 50
-#: Latest texts of a page that are not new to it: some pages alternate between a few of them.
-_KNOWN_TEXTS = 10
 
 
 class _Row(NamedTuple):
@@ -93,7 +92,7 @@ class Batch:
         self._presence = Presence(base, pages)
         self._near = NearCopies(base)
         self._skip_near = skip_near
-        self._changes: list[tuple[str, int, str, int | None, str | None]] = []
+        self._history = History(base)
 
     def put(self, page: Prepared) -> None:
         """Insert a page, or replace the one of its URL unless that was fetched later."""
@@ -116,19 +115,19 @@ class Batch:
             values += [key, page.url, host, page.fetched, page.fetched]
             number = self._base.execute(_INSERT, values).lastrowid
             assert number is not None
-            self._note(page.fetched, number, "new", text_hash)
+            self._history.note(page.fetched, number, "new", text_hash)
         else:
             number = old.id
             if old.indexed is not None and old.indexed != indexed:
                 number = self._drop(old.id, old.indexed)
-            is_new_text = self._is_new_text(old, text_hash)
+            is_new_text = old.text_hash != text_hash and not self._history.had(old.id, text_hash)
             values += [page.fetched > old.fetched, is_new_text]
             values += [page.fetched if is_new_text else old.changed, number]
             self._base.execute(_UPDATE, values)
             if old.gone is not None:
-                self._note(page.fetched, number, "back", text_hash)
+                self._history.note(page.fetched, number, "back", text_hash)
             elif is_new_text:
-                self._note(page.fetched, number, "changed", text_hash)
+                self._history.note(page.fetched, number, "changed", text_hash)
         self._presence.wrote(page, key)
         more = self._samples.packed(page.more, host, key)
         self._base.execute(_CONTENT, (number, "\n".join(anchors) or None, *page.text, *more))
@@ -160,7 +159,7 @@ class Batch:
             (visit.fetched, visit.fetched > old.fetched, old.id),
         )
         if old.gone is not None:
-            self._note(visit.fetched, old.id, "back", old.text_hash)
+            self._history.note(visit.fetched, old.id, "back", old.text_hash)
             original = self._original(old.id, old.url, old.title, old.canonical, old.text_hash)
             self._base.execute("UPDATE page SET same_as = ? WHERE id = ?", (original, old.id))
             if original is None:
@@ -213,7 +212,7 @@ class Batch:
             "UPDATE page SET gone = ?, same_as = NULL, near = NULL, indexed = NULL WHERE id = ?",
             (at, number),
         )
-        self._note(at, number, "gone" if target is None else "moved", target=target)
+        self._history.note(at, number, "gone" if target is None else "moved", target=target)
         self._release(number)
 
     def _end_moves(self, target: str, at: str) -> None:
@@ -233,18 +232,6 @@ class Batch:
         """Whether `url` has a page in the index, or a copy of one, and is not missing."""
         row = self._row("key = ?", target_of(url))
         return row is not None and row.gone is None and row.missing is None
-
-    def _is_new_text(self, old: _Row, text_hash: int | None) -> bool:
-        """Whether a page did not have this text before, as far back as is looked."""
-        if old.text_hash == text_hash:
-            return False
-        self._write_changes()
-        known = self._base.execute(
-            "SELECT text_hash FROM change WHERE page = ? AND kind IN ('new', 'changed', 'back')"
-            f" ORDER BY at DESC LIMIT {_KNOWN_TEXTS}",
-            (old.id,),
-        )
-        return (text_hash,) not in map(tuple, known)
 
     def _is_later(self, old: _Row, fetched: str) -> bool:
         """Whether a row is newer; one from the future was written by a clock that was wrong."""
@@ -288,7 +275,7 @@ class Batch:
 
     def apply(self) -> None:
         """Write the index, and the changes of pages."""
-        self._write_changes()
+        self._history.write()
         self._index.apply()
 
     def _row(self, where: str, *values: object) -> _Row | None:
@@ -308,20 +295,6 @@ class Batch:
                 row = (made.lastrowid,)
             number = self._hosts[name] = int(row[0])
         return number
-
-    def _note(
-        self,
-        at: str,
-        page: int,
-        kind: str,
-        text_hash: int | None = None,
-        target: str | None = None,
-    ) -> None:
-        self._changes.append((at, page, kind, text_hash, target))
-
-    def _write_changes(self) -> None:
-        self._base.executemany("INSERT INTO change VALUES (?, ?, ?, ?, ?)", self._changes)
-        self._changes.clear()
 
     def _put_body(self, number: int, page: Prepared, *, is_new: bool) -> None:
         if page.body is not None:
@@ -431,7 +404,7 @@ class Batch:
         """Take a page from the index; returns its number, another one if its tokens are lost."""
         if self._index.drop(page, indexed):
             return page
-        self._write_changes()
+        self._history.write()
         number = self._base.execute("SELECT max(id) + 1 FROM page").fetchone()[0]
         for command in (
             "UPDATE page SET id = ? WHERE id = ?",
