@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from larbinpy import Start
+from larbinpy.observe.report.formats import Report
 from tests.support.smallweb import Answer, Web
 from tests.support.smallworld import Client, Worlds, free_port
 
@@ -40,13 +41,14 @@ def test_a_rule_that_comes_while_the_crawl_runs(web: Web, crawl: Worlds) -> None
         "drop 9",
         "set foo 1",
         "accept **/old/keep",
+        "drop **/gone",
     )
     old, new = [f"/old/{n}" for n in range(20)], [f"/new/{n}" for n in range(20)]
     web.page("a.test/", "/gate", "/gone", *old, *new)
     web.page("a.test/gate", "/old/late", "/new/late", "/old/keep", until=client.done)
     web.make = lambda place: Answer(place.encode())
     world = crawl(f"inputPort {port}", "reject **/gone")
-    before, _, _, wrong, after, explained, *_, missing, foo, _, _ = client.answers
+    before, _, _, wrong, after, explained, *_, missing, foo, _, dropped, _ = client.answers
     assert shown(before) == [(1, "reject **/gone", "larbin.conf:11")]
     assert before["rules"][0]["decided"] == 1
     assert "reject: /(/ is not a regular expression" in wrong["error"]
@@ -59,7 +61,11 @@ def test_a_rule_that_comes_while_the_crawl_runs(web: Web, crawl: Worlds) -> None
     assert missing["error"] == "there is no rule 9; the last is 3"
     known = "larbinpy check-config has all"
     assert foo["error"] == f"unknown keyword 'foo'; {known}"
+    assert dropped == {"ok": True, "rejected": 1}
     assert world.code == 0
+    # Links that a dropped rule rejected remain left out.
+    assert Report(world.folder / "state").rules["reject **/gone"] == 1
+    assert "reject **/gone" not in world.snapshot("rules")
     rejected = {place for place, outcome in world.outcomes.items() if outcome == "rejected"}
     assert world.fetched == {"a.test/", "a.test/gate", "a.test/old/keep", "a.test/new/late"} | {
         f"a.test{path}" for path in new

@@ -203,8 +203,11 @@ class Scope:
 
     @property
     def decided_by_rule(self) -> dict[str, int]:
-        """Number of links that each rule has accepted or rejected, by its text, in their order."""
-        return {rule.text: self._decided[rule.text] for rule in self._rule_list}
+        """Number of links that each rule has accepted or rejected, by its text.
+
+        The rules in force come first, in their order; then those that were dropped.
+        """
+        return dict.fromkeys((rule.text for rule in self._rule_list), 0) | self._decided
 
     @property
     def places_of_rules(self) -> dict[str, str]:
