@@ -71,9 +71,9 @@ def test_two_nodes_crawl_together(nodes: Nodes) -> None:
     lines = [json.loads(line) for line in nodes.world.larbinpy("log", "--json").out.splitlines()]
     assert {line["url"] for line in lines} == nodes.urls
     assert lines == sorted(lines, key=lambda line: line["ts"])
-    for folder in ("state", "state/1"):
-        queue = nodes.world.larbinpy("frontier", folder)
-        assert f": {folder}: a crawl by nodes, whose queue is in Redis" in one_line(queue)
+    for state in ("state", "state/1"):
+        queue = nodes.world.larbinpy("frontier", state)
+        assert f": {state}: a crawl by nodes, whose queue is in Redis" in one_line(queue)
 
 
 def test_it_is_stopped_and_resumed_as_a_whole(nodes: Nodes) -> None:
