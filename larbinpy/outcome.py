@@ -91,7 +91,7 @@ class Outcome(Enum):
     SITE_LIMIT = "siteLimit", "its site has reached a limit", Trait.ORDINARY | Trait.SPARED
     LOGIN_FAILED = "loginFailed", "its site did not accept the login", Trait.MISSED
     TRAP = "trap", "it looks like a spider trap"
-    REJECTED = "rejected", "a rule rejects it", Trait.ORDINARY | Trait.SPARED
+    REJECTED = "rejected", "a rule rejects it, or it ends a session", Trait.ORDINARY | Trait.SPARED
 
     def __new__(
         cls, name: str, words: str, traits: Trait = _NONE, later: str | None = None

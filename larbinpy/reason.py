@@ -57,6 +57,8 @@ _LEFT_OUT = {
     "shapes": "their sites have too many URLs of one shape (limitByShape)",
 }
 
+#: The detail of a URL that ended each session of a login.
+ENDS_SESSION = "it ends the session of a login: the session was gone after it, again and again"
 #: Begins the detail of a page that is like the answer to a name that does not exist.
 _SOFT_404 = "soft 404: "
 
@@ -123,6 +125,8 @@ def reason(outcome: str, status: int | None = None, detail: str | None = None) -
     """The reason in one line: the HTTP status if it decided, else the outcome and its detail."""
     if detail and detail.startswith(_SOFT_404):
         return detail
+    if outcome == Outcome.REJECTED.value and detail:
+        return detail if detail == ENDS_SESSION else f"rejected by: {detail}"
     if status is not None and status >= HTTPStatus.MULTIPLE_CHOICES:
         return _with_login(status, detail)
     words, more = in_words(outcome), detail_in_words(outcome, detail or "")

@@ -10,6 +10,7 @@ from pathlib import Path
 from larbinpy.config import Config
 from larbinpy.config.hours import ALWAYS
 from larbinpy.crawl.resources.frontier import make_frontier
+from larbinpy.crawl.resources.logins import read_login_links
 from larbinpy.crawl.sites.configs import SiteConfigs
 from larbinpy.crawl.sites.settings import SettingsBySite
 from larbinpy.dns.address import is_public
@@ -19,6 +20,9 @@ from larbinpy.observe.log_search import StoppedLog
 from larbinpy.observe.report.log_files import first_time
 from larbinpy.storage.state import State
 from larbinpy.url import site_of, typed
+
+#: The state has no texts of links.
+_UNKNOWN_LINKS = "links whose texts say that they log out were left out (loginFile)"
 
 
 def explain_stopped(config: Config, text: str) -> dict[str, object]:
@@ -31,7 +35,8 @@ def explain_stopped(config: Config, text: str) -> dict[str, object]:
     state = State(folder)
     with state.at_rest(), state.reading() as manifest:
         settings = SettingsBySite(config, SiteConfigs(config))
-        frontier = make_frontier(config, folder, settings, is_public, wall())
+        links = read_login_links(config)
+        frontier = make_frontier(config, folder, settings, is_public, wall(), sessions=links)
         with closing(frontier):
             frontier.read(manifest, clock())
             log = StoppedLog(folder / "crawl.jsonl")
@@ -42,6 +47,8 @@ def explain_stopped(config: Config, text: str) -> dict[str, object]:
         hours = settings.of(site_of(str(found["url"]))).hours.configured
         if hours != ALWAYS:
             found["why"] = f"{found['why']}; its site is asked {hours.in_words()} only (hours)"
+    if found["state"] == "never seen" and links and links.has(site_of(str(found["url"]))):
+        found["why"] = f"{found['why']}; {_UNKNOWN_LINKS}"
     return found
 
 
@@ -51,9 +58,9 @@ def explain_planned(config: Config, text: str) -> dict[str, object]:
     The answer has the keys of `explain`. Traps and robots.txt are not known before the crawl.
     """
     folder = Path(config.state_dir)
-    frontier = make_frontier(
-        config, folder, SettingsBySite(config, SiteConfigs(config)), is_public, wall()
-    )
+    settings = SettingsBySite(config, SiteConfigs(config))
+    links = read_login_links(config)
+    frontier = make_frontier(config, folder, settings, is_public, wall(), sessions=links)
     with closing(frontier):
         seeds = [seed for seed in map(typed, config.start_url) if seed is not None]
         frontier.view.scope.area.add(seeds)

@@ -244,12 +244,14 @@ class Frontier:
         """The session of a site has ended: it logs in again before its next URL.
 
         The URL of the reply is fetched again after that, and this was no try; if it is the `last`
-        one, the URL is decided. URLs that were decided are fetched `again`, too.
+        one, the URL is decided: it ends each session. URLs that were decided are fetched `again`,
+        too.
         """
         for url in again:
             self._queue_again(url)
         self._lifecycle.lost(page, now, wall, last=last)
         if last:
+            self._scope.count_avoided()
             self._fetched.append(page)
 
     def finished(self, page: Page, now: float, wall: float) -> bool:

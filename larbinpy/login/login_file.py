@@ -76,6 +76,22 @@ def examine(
     return entries, [ConfigError(line) for line in wrong]
 
 
+def login_pages(path: str) -> dict[str, str]:
+    """The address of the login page of each site in a file, empty for none, by site.
+
+    No secret is needed. Raises ConfigError if the file cannot be read; an error in a table does
+    not matter.
+    """
+    secrets.leave_no_core()
+    try:
+        data, _ = _data(path)
+        tables, _ = _tables(path, secrets.decoded(data, path))
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
+    doors = (Table(values, Path(path).parent, {}).door() for values in tables)
+    return {site: page for site, page in doors if site}
+
+
 def explained(entry: Entry) -> str:
     """A login in one line, without its secrets."""
     login, places = entry.login, entry.places

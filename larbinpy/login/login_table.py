@@ -81,7 +81,7 @@ class Entry:
 
 @dataclass
 class Table:
-    """A table that is being read; `entry` is called once."""
+    """A table that is being read; `entry` or `door` is called once."""
 
     #: Key -> value, of any type.
     values: Any = field(repr=False)
@@ -122,6 +122,15 @@ class Table:
         login = Login(self.site, Method(method), **found)
         self._check_header(login)
         return None if self.wrong else Entry(login, self._places)
+
+    def door(self) -> tuple[str, str]:
+        """The site and the address of its login page, empty if they are not known.
+
+        Nothing else of the table is read, and no secret.
+        """
+        texts = self._texts() if isinstance(self.values, dict) else {}
+        self.site = self._parsed("site", texts, self._site)
+        return self.site, self._parsed("page", texts, self._parser("page"))
 
     def _complain(self, key: str, reason: str) -> None:
         self.wrong.append((key, reason))

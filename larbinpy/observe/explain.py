@@ -16,7 +16,7 @@ from larbinpy.observe.log_search import Line, LogSearch, SearchedLog
 from larbinpy.observe.rotated import search_rotated
 from larbinpy.observe.url_status import Facts
 from larbinpy.outcome import Outcome, Trait, having
-from larbinpy.reason import SEED_AGAIN, cure, reason
+from larbinpy.reason import ENDS_SESSION, SEED_AGAIN, cure, reason
 from larbinpy.storage.store import Place
 from larbinpy.url import fault, typed
 
@@ -146,8 +146,7 @@ def _decided(view: FrontierView, fate: Line, href: str, now: float) -> Facts:
     if outcome in _ROBOTS:
         more = url_status.forbidding(view, href, now)
         why = more.pop("why")
-    elif outcome == Outcome.REJECTED.value:
-        why = f"rejected by: {detail}"
+    elif outcome == Outcome.REJECTED.value and detail != ENDS_SESSION:
         if all(rule.text != detail and f"{rule.text} (" not in str(detail) for rule in view.rules):
             why += f"; the crawl has this rule no more, {SEED_AGAIN} the URL"
     elif outcome == Outcome.BAD_TYPE.value:

@@ -11,7 +11,7 @@ import pytest
 
 from larbinpy.config import ConfigError
 from larbinpy.login import login_file
-from larbinpy.login.login_file import examine, explained
+from larbinpy.login.login_file import examine, explained, login_pages
 from larbinpy.login.spec import Login, Method
 
 SECRET = "s3cr3t-Word"
@@ -519,3 +519,19 @@ def test_what_is_typed_on_the_terminal_is_not_shown(write: Write) -> None:
     assert said.endswith(f"{SECRET}\n")
     assert said.count(SECRET) == 1
     assert shown == b"https://shop.example: token: \r\n"
+
+
+def test_the_login_pages_need_no_secret(write: Write) -> None:
+    """As far as the file shows them: something else may be wrong with a table."""
+    basic = 'site = "http://b.test"\nmethod = "basic"\nuser = 1\npassword = "ask"\n'
+    tables = (f'{SITE}{FORM}password = "env:UNSET"\n', basic, 'site = "x y"\n', "")
+    path = write("".join(f"[[login]]\n{table}" for table in tables), mode=0o644)
+    assert login_pages(path) == {
+        "https://shop.example": "https://shop.example/login",
+        "http://b.test": "",
+    }
+    assert login_pages(write("login = [1]")) == {}
+    with pytest.raises(ConfigError, match="not valid TOML"):
+        login_pages(write("[[login]"))
+    with pytest.raises(ConfigError, match=r"none.toml: cannot be read"):
+        login_pages("none.toml")

@@ -3,7 +3,7 @@
 import pytest
 
 from larbinpy.outcome import Outcome
-from larbinpy.reason import brief, cure, reason, soft_404
+from larbinpy.reason import ENDS_SESSION, brief, cure, reason, soft_404
 
 SELF_SIGNED = "SSL certificate problem: self-signed certificate"
 WRONG_NAME = "SSL: no alternative certificate subject name matches target host name 'b.test'"
@@ -44,6 +44,17 @@ def test_a_soft_404_is_the_whole_reason() -> None:
     assert like == "soft 404: it is like http://a.test/x, which cannot exist"
     assert reason("err40X", 200, like) == brief("err40X", 200, like) == like
     assert reason("err40X", 302, moved) == brief("err40X", 302, moved) == moved
+
+
+def test_the_end_of_a_session_is_the_whole_reason() -> None:
+    assert reason("rejected", 200, ENDS_SESSION) == brief("rejected", 200, ENDS_SESSION)
+    assert reason("rejected", 200, ENDS_SESSION) == ENDS_SESSION
+
+
+def test_a_rule_that_rejects_is_the_whole_reason() -> None:
+    assert reason("rejected", 0, "reject **.zip (console)") == (
+        "rejected by: reject **.zip (console)"
+    )
 
 
 def test_each_login_has_its_own_advice() -> None:

@@ -10,6 +10,7 @@ from larbinpy.loop.clock import Clock
 from larbinpy.output import Output
 
 if TYPE_CHECKING:
+    from larbinpy.crawl.sites.login_links import LoginLinks
     from larbinpy.crawl.sites.sessions import SiteSessions
     from larbinpy.login.spec import Login
 
@@ -24,6 +25,16 @@ def read_logins(config: Config) -> "Mapping[str, Login]":
     from larbinpy.login.login_file import read
 
     return {login.site: login for login in read(config.login_file)}
+
+
+def read_login_links(config: Config) -> "LoginLinks | None":
+    """The links that logins leave out; None without loginFile. Raises ConfigError."""
+    if config.login_file is None:
+        return None
+    from larbinpy.crawl.sites.login_links import LoginLinks
+    from larbinpy.login.login_file import login_pages
+
+    return LoginLinks(login_pages(config.login_file))
 
 
 def options_of(logins: "Mapping[str, Login]") -> WithLogin | None:

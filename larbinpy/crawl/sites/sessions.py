@@ -15,9 +15,9 @@ from larbinpy.login.spec import Login, Method
 from larbinpy.loop.clock import Clock
 from larbinpy.outcome import Outcome, is_retried
 from larbinpy.page import Page
+from larbinpy.reason import ENDS_SESSION
 from larbinpy.url import MASK, SECRET_HEADER, Url, site_of
 
-_ENDS = "the session was gone after it, again and again"
 _NO_HEADER = "a header of the login has characters that no request can carry"
 #: A header line of a reply, with the lines that continue it.
 _LINE = re.compile(rb"(?m)^([!-9;-~]+):[^\r\n]*(\r?\n[ \t][^\r\n]*)*")
@@ -163,7 +163,7 @@ class SiteSessions:
         again = door.session.lost(url)
         if not door.session.avoids(url.href):
             return Judgement(Verdict.AGAIN, again)
-        page.outcome, page.detail = Outcome.REJECTED, _ENDS
+        page.outcome, page.detail = Outcome.REJECTED, ENDS_SESSION
         return Judgement(Verdict.DROP, again)
 
     def blank(self, page: Page) -> None:

@@ -86,7 +86,9 @@ class Reason(NamedTuple):
 
 #: No rule accepts such a link: all pages after it would be those of a stranger.
 _AVOIDED = Reason(
-    Outcome.REJECTED, "loginFile", "it ends the session, or is a login page (loginFile)"
+    Outcome.REJECTED,
+    "loginFile",
+    "loginFile: it ends the session of a login, or is a login page",
 )
 
 
@@ -216,9 +218,13 @@ class Scope:
 
     def _unless_avoided(self, candidate: Candidate, parent: Url | None = None) -> Outcome | None:
         if self._is_avoided(candidate.url):
-            self.left_out[_AVOIDED.rule] += 1
+            self.count_avoided()
             return _AVOIDED.outcome
         return self._refuse_others(candidate, parent)
+
+    def count_avoided(self) -> None:
+        """Count a link as left out that `avoids` excludes, or a URL that did only once fetched."""
+        self.left_out[_AVOIDED.rule] += 1
 
     def _is_avoided(self, url: str) -> bool:
         avoids = self._settings.avoids

@@ -33,6 +33,8 @@ from tests.support.doors.oauth2 import OAuth2Door
 
 pytestmark = pytest.mark.slow
 
+#: The reason of `explain` for links that are not asked for.
+_ENDS = "loginFile: it ends the session of a login, or is a login page"
 #: Wasted requests that an end of a session may cost.
 _WASTE = 2
 
@@ -253,6 +255,18 @@ def test_links_that_end_the_session(crawl_of: CrawlOf) -> None:
     assert seen.wasted <= 1
     report = json.loads(crawl.report.read_text())
     assert report["outcomes"]["rejected"] >= sum(link.ends for link in links)
+    # No state has the links that only their texts tell.
+    texts = "links whose texts say that they log out were left out (loginFile)"
+    by_text = crawl.larbinpy("explain", door.url("/leave?now=1"))
+    assert f"never seen: no page that was read links to it; {texts}" in by_text
+    # The secrets are not needed here, and nothing is asked for.
+    crawl.table(password="env:UNSET")
+    for path in ("/logout", "/quit/logout", "/login"):
+        assert f"refused: rejected by: {_ENDS}" in crawl.larbinpy("explain", door.url(path))
+    crawl.table(password="ask")
+    (crawl.folder / "larbin.conf").write_text("\n".join([*crawl.lines, "stateDir new"]) + "\n")
+    for path, fate in (("/logout", f"refused: rejected by: {_ENDS}"), ("/p/3", "wanted: ")):
+        assert fate in crawl.larbinpy("explain", door.url(path))
 
 
 def test_links_that_end_the_session_without_saying_so(crawl_of: CrawlOf) -> None:
@@ -268,6 +282,13 @@ def test_links_that_end_the_session_without_saying_so(crawl_of: CrawlOf) -> None
     assert seen.logouts <= 6
     assert seen.granted == seen.logouts + 1
     assert seen.wasted <= _WASTE * seen.logouts + 1
+    explained = crawl.larbinpy("explain", door.url("/x/7"))
+    ends = "it ends the session of a login: the session was gone after it, again and again"
+    assert f"decided: {ends} (HTTP " in explained
+    reported = crawl.larbinpy("report", "state")
+    assert "1  rejected         a rule rejects it, or it ends a session" in reported
+    left_out = next(line for line in reported.splitlines() if "they end the session" in line)
+    assert left_out.split()[0] == "1"
 
 
 def test_a_wrong_password(crawl_of: CrawlOf) -> None:

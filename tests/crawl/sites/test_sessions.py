@@ -20,6 +20,7 @@ from larbinpy.login.exchange import Ask, Grant
 from larbinpy.login.spec import Login, Method
 from larbinpy.outcome import Outcome, of_status
 from larbinpy.page import Page
+from larbinpy.reason import ENDS_SESSION
 from larbinpy.url import Url
 
 SITE = "http://a.test"
@@ -120,7 +121,7 @@ def test_a_url_that_ends_each_session_is_given_up(jars: Jars) -> None:
         odd = page("/odd", body=b"<p>Sign in", **html)
         verdicts.append(sessions.judge(odd).verdict)
     assert verdicts == [Verdict.AGAIN, Verdict.AGAIN, Verdict.DROP]
-    assert (odd.outcome, bool(odd.detail)) == (Outcome.REJECTED, True)
+    assert (odd.outcome, odd.detail) == (Outcome.REJECTED, ENDS_SESSION)
     assert sessions.avoids(f"{SITE}/odd")
     assert not sessions.avoids("http://b.test/odd")
     assert sessions.avoids(f"{SITE}/logout")
