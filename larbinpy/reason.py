@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from http import HTTPStatus
 
 from larbinpy.outcome import Outcome, Trait, having, in_words
+from larbinpy.url import MAX_LENGTH
 
 #: The resolver's reasons.
 _NAMES = {
@@ -52,6 +53,8 @@ _LEFT_OUT = {
     "loginFile": "they end the session of a login, or are login pages",
     "hops": "more than ten redirects or requisites in a row led to them",
     "elsewhere": "they are on pages of other hosts, which were fetched for one page alone",
+    "ports": "their ports are those of other services, such as 22 and 25",
+    "length": f"they are longer than {MAX_LENGTH:,} characters",
     "repeats": "parts of their paths repeat, or there are too many (traps)",
     "calendars": "their dates are far ahead, and their sites have many such (traps)",
     "shapes": "their sites have too many URLs of one shape (limitByShape)",

@@ -292,7 +292,8 @@ class Assembly:
             from larbinpy.crawl.link_check import CheckIntake, CheckRequests, LinkCheck
 
             check = LinkCheck(scope.area)
-            requests, make_intake = CheckRequests(requests, check), partial(CheckIntake, check)
+            requests = CheckRequests(requests, check)
+            make_intake = partial(CheckIntake, check, scope.left_out)
         if self._changer is not None:
             requests = ChangedRequests(requests, self._changer)
         intake = make_intake(

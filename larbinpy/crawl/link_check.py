@@ -5,6 +5,7 @@ that pages need, is asked for by HEAD. Many servers refuse HEAD or answer it wro
 asked for by GET, for its first byte. The links of what is only asked for are not followed.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -89,11 +90,12 @@ def _checked(accept: Accept, media_type: str, size: int | None) -> Refusal | Non
 
 
 class CheckIntake(Intake):
-    """Takes the replies of a link check."""
+    """Takes the replies of a link check; links to URLs that are refused count as `left_out`."""
 
-    def __init__(self, check: LinkCheck, *args: Any, **more: Any) -> None:
+    def __init__(self, check: LinkCheck, left_out: Counter[str], *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
         self._check = check
+        self._left_out = left_out
 
     def _process(self, page: Page, now: float) -> None:
         url = page.url
@@ -113,6 +115,7 @@ class CheckIntake(Intake):
         if parsed.malformed:
             page.detail = malformed_detail(parsed.malformed)
         super()._loaded(page, parsed, digests, now)
+        self._left_out.update(parsed.refused)
 
     def _followed(self, parsed: Parsed, ignores_robots: bool) -> Sequence[Link]:
         """Links with rel=nofollow may be broken, too."""

@@ -18,7 +18,7 @@ page's type; if the type says nothing, by the beginning of the body.
     rewrite     rewrites the links of a page for browsing offline
     marked      the positions of attributes in the text of a page
     long_runs   bounds the tags of a page
-    malformed   which references are no URLs
+    malformed   which references are no URLs, or refused
     link        Kind, Link, Parsed, and the Collector that all readers add to
 """
 
@@ -60,7 +60,8 @@ def read(page: Page, agent: str, *, malformed: bool = False) -> Parsed:
 
     `agent` is a User-Agent or its product token. Headers are read for any status, the body only
     below status 300, and for a 304, whose body is the stored one. With `malformed`, references
-    that are no URLs are listed, too; then reading HTML takes up to nine times as long.
+    that are no URLs are listed, and refused URLs are counted; then reading HTML takes up to nine
+    times as long.
     """
     out = Collector(page.url.href, product_token(agent))
     read_headers(page, out)

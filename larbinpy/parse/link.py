@@ -1,7 +1,8 @@
 """The result of parsing: links, each once, with their kind."""
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
@@ -9,7 +10,7 @@ from itertools import accumulate, chain, pairwise
 from typing import overload
 
 from larbinpy.native import native
-from larbinpy.parse.malformed import MOST, is_malformed, spelled
+from larbinpy.parse.malformed import MOST, is_malformed, spelled, why_refused
 from larbinpy.url import MAX_LENGTH, Base, host_of
 
 #: Most distinct references taken from one page. The longest honest lists are sitemaps, which the
@@ -175,6 +176,8 @@ class Parsed:
     is_index: bool = False
     #: References that are no URLs, if they were asked for; `parse.malformed` says which.
     malformed: Sequence[str] = ()
+    #: URLs of the Web that the crawl refuses, by `parse.malformed.why_refused`; counted with these.
+    refused: Mapping[str, int] = field(default_factory=dict)
 
 
 _PAGE = Kind.PAGE
@@ -203,6 +206,7 @@ class Collector:
         "malformed",
         "nofollow",
         "noindex",
+        "refused",
     )
 
     def __init__(self, base: str | Base, agent: str = "") -> None:
@@ -220,6 +224,8 @@ class Collector:
         self.is_index = False
         #: References that are no URLs; None if they are not asked for.
         self.malformed: dict[str, None] | None = None
+        #: Number of references that are URLs and cannot be crawled, by reason; counted with these.
+        self.refused: Counter[str] = Counter()
         self._by_reference: dict[str, Link] = {}
         self._by_url: dict[str, Link] = {}
         self._packed: PackedLinks | None = None
@@ -276,7 +282,7 @@ class Collector:
         if url is None:
             link = _NOWHERE
             if self.malformed is not None:
-                self._note_malformed(reference)
+                self._note_uncrawled(reference)
         elif url in self._by_url:
             link = self._by_url[url]
         else:
@@ -287,9 +293,12 @@ class Collector:
         self.full = self._room <= 0 or most >= MAX_LINKS
         return link
 
-    def _note_malformed(self, reference: str) -> None:
+    def _note_uncrawled(self, reference: str) -> None:
         assert self.malformed is not None
-        if len(self.malformed) < MOST and is_malformed(reference, self.base):
+        refused = why_refused(reference, self.base)
+        if refused:
+            self.refused[refused] += 1
+        elif len(self.malformed) < MOST and is_malformed(reference, self.base):
             self.malformed[spelled(reference)] = None
 
     def replace(self, links: PackedLinks) -> None:
@@ -307,7 +316,8 @@ class Collector:
     def parsed(self, charset: str | None) -> Parsed:
         found = self._packed or self.links
         malformed = tuple(self.malformed or ())
-        return Parsed(found, charset, self.noindex, self.nofollow, self.is_index, malformed)
+        directives = self.noindex, self.nofollow
+        return Parsed(found, charset, *directives, self.is_index, malformed, self.refused)
 
 
 def unendorsed(rel: str) -> bool:

@@ -1,4 +1,4 @@
-"""References that are no URLs, such as ``http://[bad`` and ``htp://typo.example/``.
+"""References that are no URLs (``http://[bad``, ``htp://typo.example/``), and refused URLs.
 
 Only a link check asks for them. A reference with another scheme than http and https may be a link
 for some program, so it counts only if its scheme looks like a misspelt http or https.
@@ -7,7 +7,7 @@ for some program, so it counts only if its scheme looks like a misspelt http or 
 import re
 from difflib import SequenceMatcher
 
-from larbinpy.url import masked, parse
+from larbinpy.url import BAD_PORTS, canonical, masked, parse, split
 
 #: Most references of a page that are named, and most characters of each.
 MOST = 20
@@ -28,6 +28,17 @@ def is_malformed(reference: str, base: str) -> bool:
     if scheme and scheme[1].lower() not in _WEB:
         return _is_misspelt(scheme[1].lower())
     return parse(text, base) is None
+
+
+def why_refused(reference: str, base: str) -> str:
+    """Why a reference cannot be crawled, although it is a URL of the Web; empty if it is not one.
+
+    The reason is a name for counts: "ports" or "length".
+    """
+    href = parse(reference, base)
+    if href is None or not href.startswith(("http://", "https://")):
+        return ""
+    return "ports" if split(canonical(href)).port in BAD_PORTS else "length"
 
 
 def _is_misspelt(scheme: str) -> bool:

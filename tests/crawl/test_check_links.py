@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from larbinpy.url import MAX_LENGTH
 from tests.support.crawling import Asked, Web, World, html, missing, moved, ok, one_line
 from tests.support.webserver import reply
 
@@ -245,6 +246,26 @@ def test_links_that_are_no_urls_are_broken(world: World) -> None:
     }
     rows = list(csv.DictReader(io.StringIO(world.larbinpy("report", "--csv").out)))
     assert {row["page"] for row in rows if row["url"] == "http://[bad"} == {home, two}
+
+
+def test_links_that_the_crawl_refuses_are_left_out(world: World) -> None:
+    bad_ports = ("http://127.0.0.1:9/a", "http://a.test:22/", "http://a.test:22/#x")
+    long = f"/{'x' * MAX_LENGTH}"
+
+    def answer(asked: Asked) -> Any:
+        yield html("/two", *bad_ports, long) if asked.path == "/" else html(*bad_ports[:1])
+
+    web = world.web(answer, "site.test")
+    world.conf()
+    crawler = world.run("--check-links", web.url())
+    assert crawler.process.returncode == 0
+    assert crawler.out.splitlines()[-5:] == [
+        "No broken links.",
+        "2 URLs checked",
+        "Left out:",
+        f"{3:>12}  links: their ports are those of other services, such as 22 and 25",
+        f"{1:>12}  links: they are longer than 8,000 characters",
+    ]
 
 
 @pytest.mark.parametrize("silent", [False, True])

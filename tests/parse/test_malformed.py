@@ -1,12 +1,12 @@
-"""References that are no URLs, for link checks."""
+"""References that are no URLs, or that the crawl refuses, for link checks."""
 
 import pytest
 
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.parse import read
-from larbinpy.parse.malformed import MOST, is_malformed
-from larbinpy.url import Url
+from larbinpy.parse.malformed import MOST, is_malformed, why_refused
+from larbinpy.url import MAX_LENGTH, Url
 
 BASE = "http://a.test/docs/"
 
@@ -35,6 +35,28 @@ def test_these_are_urls_or_links_for_other_programs(reference: str) -> None:
     assert not is_malformed(reference, BASE)
 
 
+@pytest.mark.parametrize(
+    ("reference", "why"),
+    [
+        ("http://b.test:22/", "ports"),
+        ("//b.test:9", "ports"),
+        ("https://me:secret@b.test:25/x?y", "ports"),
+        (f"http://b.test:22/{'x' * MAX_LENGTH}", "ports"),
+        (f"/{'x' * MAX_LENGTH}", "length"),
+        ("ftp://b.test:22/", ""),
+        ("mailto:a@b", ""),
+        (f"data:,{'x' * MAX_LENGTH}", ""),
+        ("http://[bad", ""),
+    ],
+)
+def test_these_are_urls_that_are_not_asked_for(reference: str, why: str) -> None:
+    assert why_refused(reference, BASE) == why
+    made = read(
+        page(f'<a href="{reference}">1</a><a href="{reference}#x">2</a>'), "x", malformed=True
+    )
+    assert (made.refused, made.links) == ({why: 1} if why else {}, [])
+
+
 def page(body: str, kind: str = "text/html") -> Page:
     headers = [("content-type", kind)]
     return Page(Url(BASE, 5), Outcome.SUCCESS, status=200, headers=headers, body=body.encode())
@@ -43,7 +65,7 @@ def page(body: str, kind: str = "text/html") -> Page:
 def test_they_are_listed_on_demand_and_change_no_link() -> None:
     made = page('<a href="http://[bad#x">1</a><a href=/y>2</a><img src="htp://b.test/">')
     plain, asked = read(made, "x"), read(made, "x", malformed=True)
-    assert plain.malformed == ()
+    assert (plain.malformed, plain.refused) == ((), {})
     assert asked.malformed == ("http://[bad", "htp://b.test/")
     assert [link.url for link in plain.links] == [link.url for link in asked.links]
 
