@@ -52,6 +52,16 @@ LAUGHS = (
 )
 
 
+def seconds_to_read(hostile: Page) -> float:
+    """The least of three tries: what else runs here may cost one of them several times as much."""
+    tries = []
+    for _ in range(3):
+        start = time.process_time()
+        read(hostile, "larbinpy")
+        tries.append(time.process_time() - start)
+    return min(tries)
+
+
 @pytest.mark.parametrize(
     ("type_", "body"),
     [
@@ -92,17 +102,14 @@ LAUGHS = (
     ids=lambda value: value[:12].decode("latin-1") if isinstance(value, bytes) else value,
 )
 def test_no_body_stalls_the_crawl(type_: str, body: bytes) -> None:
-    start = time.process_time()
-    read(page(body, type_), "larbinpy")
-    assert time.process_time() - start < LIMIT
+    assert seconds_to_read(page(body, type_)) < LIMIT
 
 
 @pytest.mark.parametrize("unit", ["<", "<>", "<a>;", '<a>;x="', ";x=", '"\\', ",", ": ,"])
 @pytest.mark.parametrize("name", ["link", "refresh", "location", "x-robots-tag"])
 def test_no_header_stalls_the_crawl(name: str, unit: str) -> None:
-    start = time.process_time()
-    read(page(b"", "text/html", (name, "<a>" + unit * (MEGABYTE // len(unit)))), "larbinpy")
-    assert time.process_time() - start < LIMIT
+    header = name, "<a>" + unit * (MEGABYTE // len(unit))
+    assert seconds_to_read(page(b"", "text/html", header)) < LIMIT
 
 
 def test_entities_are_neither_expanded_nor_fetched() -> None:
