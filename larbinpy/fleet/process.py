@@ -6,10 +6,11 @@ whether it is alive: the system tells them. Those on other machines have to watc
 
 import os
 import re
-import select
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
+
+from larbinpy.loop import child
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _PROCESSES = Path("/proc/self/ns/pid")
@@ -38,16 +39,4 @@ def has_ended(mark: str) -> bool:
     match = _MARK(mark)
     if match is None or match[1] != _machine():
         return False
-    try:
-        process = os.pidfd_open(int(match[2], 16))
-    except ProcessLookupError:
-        return True
-    except OSError:
-        return False
-    try:
-        # It is readable also while the parent has not asked how its child ended.
-        ended = select.poll()
-        ended.register(process, select.POLLIN)
-        return bool(ended.poll(0))
-    finally:
-        os.close(process)
+    return child.has_ended(int(match[2], 16))

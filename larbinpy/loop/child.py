@@ -1,6 +1,7 @@
 """Child processes that run a module of larbinpy: how they are started and ended."""
 
 import os
+import select
 import subprocess
 import sys
 from pathlib import Path
@@ -27,3 +28,20 @@ def collect(process: "subprocess.Popen[bytes]", patience: float) -> int:
     except subprocess.TimeoutExpired:
         process.kill()
         return process.wait()
+
+
+def has_ended(pid: int) -> bool:
+    """Whether no process has the number `pid`, or the one that had it has ended."""
+    try:
+        process = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    try:
+        # It is readable also while the parent has not asked how its child ended.
+        ended = select.poll()
+        ended.register(process, select.POLLIN)
+        return bool(ended.poll(0))
+    finally:
+        os.close(process)

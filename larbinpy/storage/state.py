@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, Any, Protocol, runtime_checkable
 
 from larbinpy.errors import UserError
+from larbinpy.loop.child import has_ended
 from larbinpy.storage.files import make_folder, sync_folder, write_atomic
 
 _MANIFEST = "state.json"
@@ -134,6 +135,10 @@ class StateInUse(StateError):
     """A crawl is running on the state folder."""
 
 
+class LeftInUse(StateInUse):
+    """The process that locked the folder has ended; others that hold its lock have not yet."""
+
+
 class State:
     """A state folder, locked for one crawl."""
 
@@ -152,7 +157,10 @@ class State:
         return (self.folder / _MANIFEST).exists()
 
     def lock(self) -> None:
-        """Make the folder and lock it until `unlock` or the end of the process."""
+        """Make the folder and lock it until `unlock` or the end of all processes that hold it.
+
+        Raises LeftInUse, StateInUse, OSError.
+        """
         make_folder(self.folder)
         lock = (self.folder / "lock").open("a+")
         try:
@@ -160,13 +168,26 @@ class State:
         except BlockingIOError:
             with lock:
                 lock.seek(0)
-                owner = lock.read(20).strip() or "another process"
-            hint = "another crawl needs another stateDir"
-            raise StateInUse(f"{self.folder}: in use by process {owner}; {hint}") from None
+                owner = lock.read(20).strip()
+            raise self._in_use(owner) from None
         lock.truncate(0)
         lock.write(str(os.getpid()))
         lock.flush()
         self._lock = lock
+
+    def _in_use(self, owner: str) -> StateInUse:
+        """The error if the folder is locked, by the process `owner`, if that is known."""
+        if owner.isdigit() and has_ended(int(owner)):
+            left = f"in use by processes that process {owner} left when it died"
+            return LeftInUse(f"{self.folder}: {left}")
+        hint = "another crawl needs another stateDir"
+        return StateInUse(f"{self.folder}: in use by process {owner or 'another process'}; {hint}")
+
+    @property
+    def held(self) -> int:
+        """The descriptor of the lock. Each process that inherits it holds the lock to its end."""
+        assert self._lock is not None
+        return self._lock.fileno()
 
     @contextmanager
     def at_rest(self) -> Iterator[None]:
@@ -188,6 +209,7 @@ class State:
             # The system may give the number of this process to another one.
             with self._lock as lock, suppress(OSError):
                 lock.truncate(0)
+                fcntl.flock(lock, fcntl.LOCK_UN)
             self._lock = None
 
     def clear(self, saved: Saved) -> None:

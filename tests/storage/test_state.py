@@ -1,6 +1,7 @@
 import errno
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -19,7 +20,7 @@ from larbinpy.output.log import CrawlLog
 from larbinpy.output.plug import NullOutput
 from larbinpy.page import Fate
 from larbinpy.storage.sizes import StoreSizes
-from larbinpy.storage.state import SavedPart, State, StateError, _json
+from larbinpy.storage.state import LeftInUse, SavedPart, State, StateError, StateInUse, _json
 from larbinpy.storage.store import owed_urls
 from larbinpy.url import Url, fingerprint
 from tests.support import frontiers
@@ -633,6 +634,49 @@ sys.stdin.read()
     state.lock()
     assert (tmp_path / "lock").read_text() == str(os.getpid())
     state.unlock()
+
+
+def test_the_lock_is_held_by_all_that_inherited_it(tmp_path: Path) -> None:
+    code = """
+import subprocess, sys
+from pathlib import Path
+from larbinpy.storage.state import State
+state = State(Path(sys.argv[1]))
+state.lock()
+print(subprocess.Popen(["cat"], pass_fds=[state.held]).pid, flush=True)
+sys.stdin.read()
+"""
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    state = State(tmp_path)
+    with subprocess.Popen(
+        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as first:
+        assert first.stdout is not None
+        left = int(first.stdout.readline())
+        pidfd = os.pidfd_open(left)
+        with pytest.raises(StateInUse, match=f"in use by process {first.pid};") as error:
+            state.lock()
+        assert not isinstance(error.value, LeftInUse)
+        first.kill()
+        first.wait()
+        with pytest.raises(LeftInUse, match=f"processes that process {first.pid} left") as error:
+            state.lock()
+        one_line(error)
+        signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+        assert select.select([pidfd], [], [], 20.0)[0]
+        os.close(pidfd)
+    state.lock()
+    state.unlock()
+
+
+def test_an_unlocked_state_is_free_while_others_have_the_descriptor(tmp_path: Path) -> None:
+    first, second = State(tmp_path), State(tmp_path)
+    first.lock()
+    inherited = os.dup(first.held)
+    first.unlock()
+    second.lock()
+    second.unlock()
+    os.close(inherited)
 
 
 def test_a_folder_that_cannot_be_made_raises_the_systems_error(tmp_path: Path) -> None:
