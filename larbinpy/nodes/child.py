@@ -1,10 +1,14 @@
-"""A process that is watched on the poll loop: its end, and its lines on standard error."""
+"""A process that is watched on the poll loop: its end, and its lines on standard error.
+
+It does not outlive this process, and shares its locks.
+"""
 
 import ctypes
 import os
 import signal
 import subprocess
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import IO
 
 from larbinpy.loop.child import environment
@@ -23,8 +27,8 @@ Say = Callable[[str], None]
 class Child:
     """Runs `command`. Without `say`, its standard error goes to `log`.
 
-    Ctrl-C at the terminal does not reach it, and it is ended by SIGTERM if this process dies.
-    Raises OSError.
+    Ctrl-C at the terminal does not reach it. If this process dies, it gets the signal `at_death`.
+    It inherits the descriptors `holds`. Raises OSError.
     """
 
     def __init__(
@@ -32,6 +36,8 @@ class Child:
         poller: Poller,
         command: Sequence[str],
         *,
+        at_death: int,
+        holds: Sequence[int] = (),
         variables: dict[str, str] | None = None,
         folder: str | None = None,
         say: Say | None = None,
@@ -48,7 +54,8 @@ class Child:
             env=environment() | (variables or {}),
             cwd=folder,
             start_new_session=True,
-            preexec_fn=_end_with_parent,
+            pass_fds=holds,
+            preexec_fn=partial(_end_with, os.getpid(), at_death),
         )
         #: Its exit status once it has ended; negative for a signal.
         self.status: int | None = None
@@ -109,6 +116,9 @@ class Child:
                 self._say(line.decode(errors="replace"))
 
 
-def _end_with_parent() -> None:
-    """Run in the child: the system sends it SIGTERM when the process that started it dies."""
-    ctypes.CDLL(None).prctl(_PDEATHSIG, signal.SIGTERM)
+def _end_with(parent: int, number: int) -> None:
+    """Run in the child: the system sends it the signal `number` when its `parent` dies."""
+    ctypes.CDLL(None).prctl(_PDEATHSIG, number)
+    if os.getppid() != parent:
+        # It has died before.
+        os.kill(os.getpid(), signal.SIGKILL)

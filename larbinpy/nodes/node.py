@@ -28,7 +28,7 @@ class Run(NamedTuple):
 
 
 class Node:
-    """The node `name`; `command` makes its command line."""
+    """The node `name`; `command` makes its command line. It inherits the descriptors `holds`."""
 
     def __init__(
         self,
@@ -38,6 +38,7 @@ class Node:
         report: Path,
         poller: Poller,
         say: Say,
+        holds: Sequence[int] = (),
     ) -> None:
         self.name = name
         self._command = command
@@ -45,6 +46,7 @@ class Node:
         self._report = report
         self._poller = poller
         self._say = say
+        self._holds = holds
         self._child: Child | None = None
         self._restarts = Restarts()
         self.starts = 0
@@ -74,6 +76,9 @@ class Node:
         self._child = Child(
             self._poller,
             self._command(Run(self.name, self._report, self.starts == 1, seeds)),
+            # To end in order it would wait for Redis, which may end at the same time.
+            at_death=signal.SIGKILL,
+            holds=self._holds,
             variables=self._variables,
             say=lambda line: self._say(f"{self.name}: {line.removeprefix('larbinpy: ')}"),
         )

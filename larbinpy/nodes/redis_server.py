@@ -4,7 +4,7 @@ import os
 import shutil
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from larbinpy.errors import UserError
@@ -27,12 +27,17 @@ _PATIENCE = 20.0
 
 
 class RedisServer:
-    """Runs in `folder`, which has its data, its socket and its log."""
+    """Runs in `folder`, which has its data, its socket and its log.
 
-    def __init__(self, poller: Poller, folder: Path) -> None:
+    Redis itself does not keep a second server from writing to the same files. It inherits the
+    descriptors `holds`, among them that of a lock which its successor needs.
+    """
+
+    def __init__(self, poller: Poller, folder: Path, holds: Sequence[int] = ()) -> None:
         """Raises UserError if there is no program, or no socket can be made in `folder`."""
         self._poller = poller
         self._folder = folder
+        self._holds = holds
         program = next(filter(None, map(shutil.which, _PROGRAMS)), None)
         if program is None:
             raise UserError(_MISSING)
@@ -83,7 +88,15 @@ class RedisServer:
         arguments = [word for name, value in options.items() for word in (f"--{name}", value)]
         with (self._folder / "log").open("ab") as log:
             command = [self._program, *arguments]
-            self._child = Child(self._poller, command, folder=str(self._folder), log=log)
+            self._child = Child(
+                self._poller,
+                command,
+                # It writes its data to the disk.
+                at_death=signal.SIGTERM,
+                holds=self._holds,
+                folder=str(self._folder),
+                log=log,
+            )
 
     def wait(self, is_stopped: Callable[[], bool]) -> None:
         """Wait until it listens. Raises UserError if it ended, KeyboardInterrupt if stopped."""

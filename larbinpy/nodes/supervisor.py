@@ -30,13 +30,15 @@ from larbinpy.nodes.node import Node, Run, earlier_end
 from larbinpy.nodes.progress import Snapshot, Sums, Watch, at_end
 from larbinpy.nodes.redis_server import RedisServer
 from larbinpy.nodes.restarts import MOST_DEATHS, Restarts
-from larbinpy.storage.state import Start, State, StateError
+from larbinpy.storage.state import LeftInUse, Start, State, StateError
 
 _ISO = "%Y-%m-%dT%H:%M:%SZ"
 #: Seconds between two looks at the crawl.
 _LOOK = 1.0
 #: Seconds after a second signal until nodes that have not ended are killed.
 _GRACE = 5.0
+#: Seconds to wait for the end of processes that a killed command has left: Redis writes its data.
+_LEFT = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,16 +121,35 @@ class Supervisor:
         folder = self._plan.folder
         state = State(folder)
         closing.callback(state.unlock)
-        state.lock()
+        self._wait_for(state)
+        # All processes of the crawl hold the lock, so that none is left when another takes it.
+        self._holds = (state.held,)
         if state.exists:
             raise StateError(
                 f"{folder}: holds the crawl of one process; set another stateDir for the nodes"
             )
 
+    def _wait_for(self, state: State) -> None:
+        """Lock `state`; wait if a command that was killed has left processes, which end soon."""
+        until = inf
+        while True:
+            try:
+                return state.lock()
+            except LeftInUse as left:
+                now = self._clock()
+                if now >= until:
+                    raise
+                if until == inf:
+                    until = now + _LEFT
+                    self._say(f"{left}; waiting for their end")
+            if self._is_stopped():
+                raise KeyboardInterrupt
+            self._poller.wait(0.1)
+
     def _open_redis(self, closing: ExitStack) -> None:
         join = self._plan.join
         if not join:
-            self._redis = RedisServer(self._poller, self._plan.folder / "redis")
+            self._redis = RedisServer(self._poller, self._plan.folder / "redis", self._holds)
             closing.callback(self._redis.stop)
             self._redis_restarts.started(self._clock())
             self._redis.start()
@@ -193,7 +214,8 @@ class Supervisor:
             folder = self._plan.folder / name
             folder.mkdir(exist_ok=True)
             report = folder / "report.json"
-            node = Node(name, self._plan.command, variables, report, self._poller, self._say)
+            command, say = self._plan.command, self._say
+            node = Node(name, command, variables, report, self._poller, say, self._holds)
             closing.callback(node.kill)
             self._nodes.append(node)
 

@@ -171,8 +171,40 @@ def test_nothing_is_left_when_the_command_is_killed(nodes: Nodes) -> None:
     running = [*nodes.processes.values()]
     assert len(running) == 3
     crawler.signal(signal.SIGKILL)
-    nodes.world.until(lambda: not any(map(command, running)), LONG)
+    # Nodes that waited for an answer of Redis would take ten seconds.
+    nodes.world.until(lambda: not any(map(command, running)), 5.0)
     assert nodes.run("--nodes", "2", "--resume") == 0, nodes.crawler.err
+    assert set(nodes.fetched()) == nodes.urls
+
+
+def test_a_restart_at_once_continues_the_crawl_of_a_killed_command(nodes: Nodes) -> None:
+    crawler = nodes.start("--nodes", "2", wait=0.5)
+    nodes.until_both_fetched()
+    # It cannot end in order, as one cannot whose Redis has ended.
+    os.kill(nodes.processes["2"], signal.SIGSTOP)
+    crawler.signal(signal.SIGKILL)
+    assert nodes.run("--nodes", "2", "--resume=auto", wait=0.1) == 0, nodes.crawler.err
+    assert set(nodes.fetched()) == nodes.urls
+
+
+def test_a_restart_waits_for_the_redis_of_a_killed_command(nodes: Nodes) -> None:
+    crawler = nodes.start("--nodes", "2", wait=0.5)
+    nodes.until_both_fetched()
+    left = nodes.processes
+    # It cannot end, as one with much to write cannot for a while.
+    os.kill(left["redis"], signal.SIGSTOP)
+    killed = crawler.process.pid
+    crawler.signal(signal.SIGKILL)
+    other = nodes.start("--nodes", "2", "--resume=auto", wait=0.1)
+    left_by = f"larbinpy: state: in use by processes that process {killed} left when it died"
+    waits = f"{left_by}; waiting for their end\n"
+    nodes.world.until(lambda: waits in other.err or other.ended, LONG)
+    assert not other.ended, other.err
+    assert [name for name, pid in left.items() if command(pid)] == ["redis"]
+    assert children(other.process.pid) == []
+    os.kill(left["redis"], signal.SIGCONT)
+    assert nodes.finish(other) == 0, other.err
+    assert other.err.count("waiting for") == 1
     assert set(nodes.fetched()) == nodes.urls
 
 
