@@ -180,8 +180,8 @@ class State:
         if owner.isdigit() and has_ended(int(owner)):
             left = f"in use by processes that process {owner} left when it died"
             return LeftInUse(f"{self.folder}: {left}")
-        hint = "another crawl needs another stateDir"
-        return StateInUse(f"{self.folder}: in use by process {owner or 'another process'}; {hint}")
+        by = f"process {owner}" if owner else "another process"
+        return StateInUse(f"{self.folder}: in use by {by}; another crawl needs another stateDir")
 
     @property
     def held(self) -> int:
