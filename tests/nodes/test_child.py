@@ -10,7 +10,9 @@ import pytest
 from larbinpy.nodes.child import _end_with
 
 
-@pytest.mark.parametrize("parent, status", [(os.getpid(), 0), (1, -signal.SIGKILL)])
+@pytest.mark.parametrize(
+    "parent, status", [(os.getpid(), 0), (0, -signal.SIGKILL)], ids=["alive", "dead"]
+)
 def test_one_whose_parent_died_before_it_could_know_does_not_begin(
     parent: int, status: int
 ) -> None:
