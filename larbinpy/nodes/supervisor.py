@@ -22,6 +22,7 @@ from larbinpy.fleet.redis.overview import Found, Overview
 from larbinpy.fleet.redis.wire import Address
 from larbinpy.fleet.settings import Renewal
 from larbinpy.fleet.vault import Away, CrawlState
+from larbinpy.loop.child import has_ended
 from larbinpy.loop.clock import Clock
 from larbinpy.loop.poller import Poller
 from larbinpy.loop.signals import Signals
@@ -30,7 +31,7 @@ from larbinpy.nodes.node import Node, Run, earlier_end
 from larbinpy.nodes.progress import Snapshot, Sums, Watch, at_end
 from larbinpy.nodes.redis_server import RedisServer
 from larbinpy.nodes.restarts import MOST_DEATHS, Restarts
-from larbinpy.storage.state import LeftInUse, Start, State, StateError
+from larbinpy.storage.state import Start, State, StateError, StateInUse
 
 _ISO = "%Y-%m-%dT%H:%M:%SZ"
 #: Seconds between two looks at the crawl.
@@ -135,13 +136,16 @@ class Supervisor:
         while True:
             try:
                 return state.lock()
-            except LeftInUse as left:
+            except StateInUse as used:
+                if used.owner is None or not has_ended(used.owner):
+                    raise
+                left = f"in use by processes that process {used.owner} left when it died"
                 now = self._clock()
                 if now >= until:
-                    raise
+                    raise StateError(f"{state.folder}: {left}") from None
                 if until == inf:
                     until = now + _LEFT
-                    self._say(f"{left}; waiting for their end")
+                    self._say(f"{state.folder}: {left}; waiting for their end")
             if self._is_stopped():
                 raise KeyboardInterrupt
             self._poller.wait(0.1)

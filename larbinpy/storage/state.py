@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import IO, Any, Protocol, runtime_checkable
 
 from larbinpy.errors import UserError
-from larbinpy.loop.child import has_ended
 from larbinpy.storage.files import make_folder, sync_folder, write_atomic
 
 _MANIFEST = "state.json"
@@ -134,9 +133,8 @@ class StateError(UserError):
 class StateInUse(StateError):
     """A crawl is running on the state folder."""
 
-
-class LeftInUse(StateInUse):
-    """The process that locked the folder has ended; others that hold its lock have not yet."""
+    #: The process that locked it, if that is known. If it has ended, others hold its lock.
+    owner: int | None = None
 
 
 class State:
@@ -159,7 +157,7 @@ class State:
     def lock(self) -> None:
         """Make the folder and lock it until `unlock` or the end of all processes that hold it.
 
-        Raises LeftInUse, StateInUse, OSError.
+        Raises StateInUse, OSError.
         """
         make_folder(self.folder)
         lock = (self.folder / "lock").open("a+")
@@ -177,11 +175,10 @@ class State:
 
     def _in_use(self, owner: str) -> StateInUse:
         """The error if the folder is locked, by the process `owner`, if that is known."""
-        if owner.isdigit() and has_ended(int(owner)):
-            left = f"in use by processes that process {owner} left when it died"
-            return LeftInUse(f"{self.folder}: {left}")
         by = f"process {owner}" if owner else "another process"
-        return StateInUse(f"{self.folder}: in use by {by}; another crawl needs another stateDir")
+        error = StateInUse(f"{self.folder}: in use by {by}; another crawl needs another stateDir")
+        error.owner = int(owner) if owner.isdecimal() else None
+        return error
 
     @property
     def held(self) -> int:

@@ -12,7 +12,7 @@ import pytest
 from larbinpy.console.terminal.progress import Snapshot
 from larbinpy.fleet.settings import Renewal
 from larbinpy.nodes.supervisor import Plan, Supervisor
-from larbinpy.storage.state import LeftInUse, Start
+from larbinpy.storage.state import Start, StateError
 
 _NO_CHANGE = Renewal({}, {})
 
@@ -56,7 +56,7 @@ def supervisor(folder: Path, said: Said, *times: float) -> Supervisor:
 def test_it_is_said_and_ends(tmp_path: Path, owner: int) -> None:
     said = Said()
     left = f"{tmp_path}: in use by processes that process {owner} left when it died"
-    with pytest.raises(LeftInUse, match=f"^{left}$"):
+    with pytest.raises(StateError, match=f"^{left}$"):
         supervisor(tmp_path, said, 0.0, 10.0, 19.9, 20.0).run()
     assert said.lines == [f"larbinpy: {left}; waiting for their end"]
 

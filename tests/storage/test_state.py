@@ -20,7 +20,7 @@ from larbinpy.output.log import CrawlLog
 from larbinpy.output.plug import NullOutput
 from larbinpy.page import Fate
 from larbinpy.storage.sizes import StoreSizes
-from larbinpy.storage.state import LeftInUse, SavedPart, State, StateError, StateInUse, _json
+from larbinpy.storage.state import SavedPart, State, StateError, StateInUse, _json
 from larbinpy.storage.store import owed_urls
 from larbinpy.url import Url, fingerprint
 from tests.support import frontiers
@@ -656,11 +656,12 @@ sys.stdin.read()
         pidfd = os.pidfd_open(left)
         with pytest.raises(StateInUse, match=f"in use by process {first.pid};") as error:
             state.lock()
-        assert not isinstance(error.value, LeftInUse)
+        assert error.value.owner == first.pid
         first.kill()
         first.wait()
-        with pytest.raises(LeftInUse, match=f"processes that process {first.pid} left") as error:
+        with pytest.raises(StateInUse) as error:
             state.lock()
+        assert error.value.owner == first.pid
         one_line(error)
         signal.pidfd_send_signal(pidfd, signal.SIGKILL)
         assert select.select([pidfd], [], [], 20.0)[0]
