@@ -58,7 +58,7 @@ class PageShare:
         if not self.limit:
             return used
         if self._total is None or not self._is_known:
-            # What is in flight counts first.
+            # Transfers in flight count before any that may follow.
             return used + busy + 1
         if self._left < 0:
             # The limit was lowered.
