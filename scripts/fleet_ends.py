@@ -21,8 +21,6 @@ _ADDRESSES = 16
 _LONGEST = 120.0
 #: Seconds from the last request to the end of the crawl.
 _BOUND = 5.0
-#: Seconds from a kill to the time at which others have taken over what the node had.
-_TAKEOVER = 8.0
 
 
 class Kill(NamedTuple):
@@ -45,16 +43,7 @@ class Run(NamedTuple):
 
     @property
     def is_good(self) -> bool:
-        return not self.lost and not any(self.codes) and (self.is_prompt or self.is_late_takeover)
-
-    @property
-    def is_prompt(self) -> bool:
-        return self.end <= _BOUND
-
-    @property
-    def is_late_takeover(self) -> bool:
-        """Whether others had to take over after the last page, and found nothing to fetch."""
-        return self.since_kill is not None and self.since_kill <= _TAKEOVER + _BOUND
+        return not self.lost and not any(self.codes) and self.end <= _BOUND
 
 
 class Crawls:
@@ -149,18 +138,11 @@ def main(crawls: int, pages: int, nodes: int, share: float, seed: int, keep: Pat
 
 def _report(runs: list[Run]) -> bool:
     ends = sorted(run.end for run in runs)
-    late = [run for run in runs if not run.is_prompt]
     say(
         f"{len(runs)} crawls, {sum(run.since_kill is not None for run in runs)} with a kill; "
         f"end after the last request: median {ends[len(ends) // 2]:.1f} s, most {ends[-1]:.1f} s"
     )
-    prompt = [run.end for run in runs if run.is_prompt]
-    say(f"{len(prompt)} within {_BOUND:.0f} s, at most {max(prompt, default=0):.1f} s")
-    taken = [run.since_kill or 0.0 for run in late if run.is_late_takeover]
-    say(
-        f"{len(late)} later; {len(taken)} of these after a takeover that found nothing to fetch, "
-        f"up to {max(taken, default=0):.1f} s after the kill"
-    )
+    say(f"{sum(end <= _BOUND for end in ends)} within {_BOUND:.0f} s")
     say(f"early: {sum(run.lost > 0 for run in runs)}; bad: {[r for r in runs if not r.is_good]}")
     return not all(run.is_good for run in runs)
 
