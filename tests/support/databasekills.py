@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
+from itertools import cycle
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -23,7 +24,7 @@ from tests.support.processes import indexer_of, kill, readers_of
 
 #: Seconds between two kills of children, and the most of them in the life of a crawl: then the
 #: waits before the indexer is started again have become long.
-_PAUSES = (0.5, 4.0)
+_PAUSES = (0.5, 2.0)
 _MOST = 4
 
 #: For the configuration: mirror mode has its own checks.
@@ -73,6 +74,9 @@ class DatabaseKills:
         self._random = Random(seed)
         self._next = 0.0
         self._life = self._left = 0
+        #: Children are killed in turn, so that a test may count on both.
+        self._turn = cycle(("indexer", "reader"))
+        self._victim = next(self._turn)
         self.kills: Counter[str] = Counter()
         self.findings: list[str] = []
 
@@ -80,15 +84,19 @@ class DatabaseKills:
         """Kill a child now and then. Called often while a crawl runs."""
         if process.pid != self._life:
             self._life, self._left = process.pid, _MOST
-            self._next = time.time() + self._random.uniform(*_PAUSES)
         if time.time() < self._next or not self._left:
             return
+        if self._victim == "indexer":
+            killed = int(kill(indexer_of(process.pid)))
+        else:
+            killed = sum(map(kill, readers_of(process.pid)))
+        if not killed:
+            self._next = time.time() + 0.1
+            return
+        self.kills[self._victim] += killed
+        self._victim = next(self._turn)
         self._left -= 1
         self._next = time.time() + self._random.uniform(*_PAUSES)
-        if self._random.random() < 0.5:
-            self.kills["indexer"] += kill(indexer_of(process.pid))
-        else:
-            self.kills["reader"] += sum(map(kill, readers_of(process.pid)))
 
     def before(self, process: "subprocess.Popen[bytes]") -> None:
         """The crawl is about to be killed; in every second case its indexer is, too."""
@@ -134,6 +142,7 @@ class ServerKills(DatabaseKills):
         super().__init__(lambda: in_mysql(database), seed)
         self._server = server
         self._begun = 0
+        self._signals = cycle((signal.SIGTERM, signal.SIGKILL))
 
     def meanwhile(self, process: "subprocess.Popen[bytes]") -> None:
         super().meanwhile(process)
@@ -141,7 +150,7 @@ class ServerKills(DatabaseKills):
             return
         # Once in the life of a crawl, some time after a kill of its children.
         self._begun = process.pid
-        number = self._random.choice((signal.SIGTERM, signal.SIGKILL))
+        number = next(self._signals)
         self._server.end(number)
         self._server.start()
         self.kills[f"server {number.name}"] += 1
