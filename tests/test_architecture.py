@@ -44,7 +44,7 @@ HOMES = {
     "ada_url": "url",
     "h11": "console",
     "warcio": "output.warc.records database.sources",
-    "isal": "output.warc.records database.prepared fleet.letters",
+    "isal": "storage.deflate database.prepared fleet.letters",
     "zstandard": "database",
     "pymysql": "database.mysql",
     "Stemmer": "search",

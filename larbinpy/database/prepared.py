@@ -10,10 +10,12 @@ from typing import NamedTuple, Self
 from isal import isal_zlib
 from isal.igzip_lib import IsalError
 
+from larbinpy.storage.deflate import Compressor, compress
 from larbinpy.url import fingerprints, hash64
 
 #: Level of isal's deflate: about as small as zstd's third, and faster.
 _LEVEL = 3
+_ZLIB = 15
 #: The length of the JSON that a packed page begins with.
 _LENGTH = struct.Struct("<I")
 
@@ -43,12 +45,12 @@ class Packed(NamedTuple):
         if not plain:
             return cls(b"", 0)  # sqlar_uncompress gives data of size 0 back as they are
         if sample:
-            packing = isal_zlib.compressobj(_LEVEL, zdict=sample)
+            packing = Compressor(_LEVEL, _ZLIB, sample)
             return cls(packing.compress(plain) + packing.flush(), len(plain))
-        data = isal_zlib.compress(plain, _LEVEL)
+        data = compress(plain, _LEVEL, _ZLIB)
         if len(data) == len(plain):
             # It takes data of this length for not compressed; without compression they are longer.
-            data = isal_zlib.compress(plain, 0)
+            data = compress(plain, 0, _ZLIB)
         return cls(data, len(plain))
 
     def text(self, sample: bytes = b"") -> str:

@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from isal import isal_zlib
 from isal.igzip_lib import IsalError
 
+from larbinpy.storage.deflate import compress
+
 _PLAIN, _DEFLATED = b"=", b"~"
 _RAW = -15  # deflate without header and checksum
 _LEVEL = 2
@@ -19,8 +21,7 @@ def pack(lines: Iterable[str]) -> bytes:
     text = "\n".join(lines).encode()
     if len(text) < _SHORT:
         return _PLAIN + text
-    packed: bytes = isal_zlib.compress(text, _LEVEL, _RAW)
-    return _DEFLATED + packed
+    return _DEFLATED + compress(text, _LEVEL, _RAW)
 
 
 def unpack(packed: bytes) -> list[str]:

@@ -16,6 +16,7 @@ caller has Python code for that case, which is the definition of the result.
     blake2b.c     fingerprints
     link_hashes.c   keyed hashes of the links of a page
     table.c       lookups and insertions in a FingerprintTable
+    registers.c   vector registers that a library left in a slow state
 """
 
 import os

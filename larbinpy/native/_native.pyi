@@ -29,6 +29,9 @@ def add(slots: Buffer, bases: Buffer, widths: Buffer, last: int, batch: list[int
     The result is shorter than `batch` then.
     """
 
+def clear_registers() -> None:
+    """Clear the upper halves of the vector registers of x86 processors: VZEROUPPER."""
+
 def hash_links(key: Buffer, text: Buffer, ends: Buffer, flags: Buffer) -> bytes:
     """Return a hash of each link under `key`, 16 bytes: 8 bytes a link, in machine order."""
 

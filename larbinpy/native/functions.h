@@ -6,6 +6,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+PyObject *clear_registers(PyObject *self, PyObject *arguments);
 PyObject *hash_links(PyObject *self, PyObject *args);
 PyObject *select_links(PyObject *self, PyObject *args);
 PyObject *unknown_links(PyObject *self, PyObject *args);

@@ -67,6 +67,7 @@ static PyMethodDef methods[] = {
     {"scan", scan_page, METH_VARARGS, NULL},
     {"absent", table_absent, METH_VARARGS, NULL},
     {"add", table_add, METH_VARARGS, NULL},
+    {"clear_registers", clear_registers, METH_NOARGS, NULL},
     {"hash_links", hash_links, METH_VARARGS, NULL},
     {"learn_links", learn_links, METH_VARARGS, NULL},
     {"move", table_move, METH_VARARGS, NULL},

@@ -14,6 +14,7 @@
     syncing     flushes the files of the outputs to the disk without blocking the loop
     spool       pages on their way to the content database
     numbered    a small file that is written anew under the next number
+    deflate     compression in the formats of zlib
     journal     a file that grows by pieces, which wait in memory for a moment
     files       files that are complete or absent; files to which lines are appended
     bloom       a Bloom filter
