@@ -137,7 +137,9 @@ class Turns:
         self._now = now
         while self._refused and self._refused[0][0] <= now:
             self._ask(heappop(self._refused)[2])
-        while self._granted and self._fetcher.free and self._certain():
+        # Asked once: libcurl writes all these requests in the fetcher's step, below.
+        is_certain = bool(self._granted) and self._certain()
+        while is_certain and self._granted and self._fetcher.free:
             request, place, until = self._granted.popleft()
             if now >= until:
                 # The crawl was paused, or too few handles were free.
@@ -149,7 +151,7 @@ class Turns:
                 self._flying[id(request.url)] = place
             self._fetcher.start(request, now)
         pages = self._fetcher.step(now)
-        for page in pages:
+        for page in pages if self._flying else ():
             if place := self._flying.pop(id(page.url), ""):
                 self._turns.rest(place, self._wait())
         if self._flying and now >= self._renew_at:
