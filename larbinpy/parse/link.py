@@ -107,8 +107,9 @@ class PackedLinks(Sequence[Link]):
     def __getitem__(self, index: slice) -> list[Link]: ...
 
     def __getitem__(self, index: int | slice) -> Link | list[Link]:
-        places = range(len(self))[index]
-        return self._link(places) if isinstance(places, int) else list(map(self._link, places))
+        if isinstance(index, slice):
+            return list(map(self._link, range(len(self))[index]))
+        return self._link(index if index >= 0 else range(len(self))[index])
 
     def _link(self, place: int) -> Link:
         start = self.ends[place - 1] if place else 0

@@ -117,14 +117,19 @@ class SharedAdmission(Admission):
         shards = [self.shard_of(url.site) for url in urls]
         for found in zip(urls, keys, shards, strict=True):
             (own if self.journal.serves(found[2]) else foreign).append(found)
+        new = self._put(own) if own else []
+        if foreign:
+            self._pass_on(foreign)
+        return new
+
+    def _put(self, own: Sequence[_Found]) -> list[Url]:
+        """Note those URLs that are new and wanted, and return them."""
         new = []
         for url, key, shard in compress(own, self._seen.add([key for _, key, _ in own])):
             # The plug is asked on the node that finds the link: what is noted has to be decided.
             if self._accepts(url):
                 url.origin = self.journal.put(shard, key, encode(url))
                 new.append(url)
-        if foreign:
-            self._pass_on(foreign)
         return new
 
     def _pass_on(self, foreign: Sequence[_Found]) -> None:
