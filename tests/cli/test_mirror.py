@@ -111,7 +111,8 @@ def test_a_stopped_mirror_can_be_browsed_and_continued(world: World) -> None:
     site = Site()
     site.hangs_at = "/p20"
     web = world.web(site, "a.test")
-    crawler = world.start(*mirror(world, web.url()), "--set", "timeoutPage=1s")
+    # Long enough that the crawl still waits for this page when the rival has come and gone.
+    crawler = world.start(*mirror(world, web.url()), "--set", "timeoutPage=4s")
     world.until(lambda: any(asked.path == "/p19" for asked in site.asked))
     rival = world.larbinpy(*mirror(world, web.url()))
     assert rival.process.returncode == 2
