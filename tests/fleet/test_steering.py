@@ -40,6 +40,7 @@ def test_limit_page_is_that_of_the_whole_crawl(fleet: Fleet) -> None:
     pages = fleet.pages("a", "b")
     assert len(pages) == len(set(pages)) == 90
     assert fleet.status()["pages"] == 90
+    assert "unfinished, 0 nodes" in fleet.say("fleet")
 
     # More of them are fetched by who runs next.
     assert fleet.console("set limitPage 100") == [{"ok": True, "nodes": []}]

@@ -6,7 +6,7 @@ from typing import Any
 
 from larbinpy.console.text import counted, duration, grouped, printable, roughly, size
 from larbinpy.fleet.board import Board
-from larbinpy.fleet.vault import NOBODY, Standing
+from larbinpy.fleet.vault import NOBODY, CrawlState, Standing
 
 Status = dict[str, Any]
 #: The fields that are summed over all nodes.
@@ -69,10 +69,19 @@ def redis_of(servers: Iterable[Mapping[str, str]]) -> list[dict[str, Any]]:
     ]
 
 
+def _state(status: Status) -> str:
+    """The crawl, its state, and the number of its nodes."""
+    state = status["state"]
+    if state == CrawlState.RUNNING.value and not status["running"]:
+        # Its nodes have left at a limit, or have died.
+        state = "unfinished"
+    return f"{status['name']}: {state}, {counted(status['running'], 'node')}"
+
+
 def status_lines(status: Status) -> list[str]:
     """The crawl in one line, and one for each node."""
     parts = [
-        f"{status['name']}: {status['state']}, {counted(status['running'], 'node')}",
+        _state(status),
         *_work(status),
         f"queued {grouped(status['queued'])}",
     ]
@@ -107,10 +116,9 @@ _HEAD = ("node", "since", "pages", "pages/s", "shards", "lag", "page", "trouble"
 
 def fleet_lines(status: Status, redis: Sequence[Mapping[str, Any]]) -> list[str]:
     """Tables of nodes, shards and servers."""
-    state = f"{status['name']}: {status['state']}, {counted(status['running'], 'node')}"
     rows = [_HEAD, *map(_row, status["nodes"])]
     shards = status["shards"]
-    lines = [state, *(_table(rows) if status["nodes"] else ["no node has joined yet"])]
+    lines = [_state(status), *(_table(rows) if status["nodes"] else ["no node has joined yet"])]
     without = grouped(shards["without_owner"])
     lines.append(
         f"shards: {grouped(shards['owned'])} of {grouped(shards['all'])} owned, {without} without "

@@ -111,7 +111,9 @@ class DatabaseOutput(SavedPart):
     @property
     def awaits(self) -> str:
         trouble = self._child.trouble
-        waiting = f"the database has yet to take {self._waiting} pages"
+        number = self._waiting
+        pages = "1 page" if number == 1 else f"{number} pages"
+        waiting = f"the database has yet to {f'take {pages}' if number else 'end its work'}"
         return f"{waiting}: {trouble}" if trouble else waiting
 
     def second(self, now: float) -> Iterable[str]:

@@ -207,7 +207,7 @@ def test_the_end_waits_for_a_checkpoint_and_then_for_the_indexer(desk: Desk) -> 
     desk.checkpoint()
     assert not desk.output.finish()
     assert desk.child.finishing
-    assert desk.output.awaits == "the database has yet to take 1 pages"
+    assert desk.output.awaits == "the database has yet to take 1 page"
     desk.child.take(taken=1, done=True)
     assert desk.output.finish()
     assert desk.output.stats()["state"] == "done"
@@ -217,7 +217,7 @@ def test_the_end_does_not_wait_for_an_indexer_that_always_fails(desk: Desk) -> N
     desk.output.loaded(page("1"))
     desk.checkpoint()
     desk.child.hopeless = True
-    with pytest.raises(OSError, match="yet to take 1 pages"):
+    with pytest.raises(OSError, match="yet to take 1 page"):
         desk.output.finish()
 
 

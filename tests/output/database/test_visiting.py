@@ -126,7 +126,7 @@ def test_whole_pages_for_other_outputs(tmp_path: Path) -> None:
 
 def test_the_crawl_waits_for_pages_or_for_the_database(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    assert "the database has yet to take" in desk.output.idle
+    assert "the database has yet to end its work" in desk.output.idle
     for number in range(10):
         desk.end(number, Outcome.TIMEOUT)
     desk.child.take(taken=10)
