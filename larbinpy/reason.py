@@ -60,8 +60,8 @@ _LEFT_OUT = {
     "shapes": "their sites have too many URLs of one shape (limitByShape)",
 }
 
-#: The detail of a URL that ended each session of a login.
-ENDS_SESSION = "it ends the session of a login: the session was gone after it, again and again"
+#: The detail of a URL after which the session of a login seemed to be gone, again and again.
+ENDS_SESSION = "it ends the session of a login, or has no sign of being logged in"
 #: Begins the detail of a page that is like the answer to a name that does not exist.
 _SOFT_404 = "soft 404: "
 

@@ -19,7 +19,7 @@ def login(
 
     Makes the requests of the login, and asks for URL; prints each request, the fields of forms,
     markers, and the names of cookies. Keeps nothing. The exit status is 0 if it is logged in, 6 if
-    not.
+    not, or if that is not certain.
     """
     # Here, since only this command needs libcurl.
     from larbinpy.crawl.login_trial import try_login

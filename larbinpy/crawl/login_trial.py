@@ -23,7 +23,7 @@ from larbinpy.login.spec import Login, Method
 from larbinpy.loop.clock import clock, wall
 from larbinpy.loop.poller import Poller
 from larbinpy.page import Page, timestamp
-from larbinpy.reason import reason
+from larbinpy.reason import cure, reason
 from larbinpy.url import Url, fault, masked_typed, site_of, typed
 
 #: Fields of a form that are listed, and characters of each name.
@@ -125,9 +125,10 @@ class _Trial:
         url = Url(href, 0, attempt=1)
         page = self._request(url, self._sessions.headers(url))
         if not page.status:
-            return "not certain: no reply"
+            remedy = cure(page.outcome.value, page.detail)
+            return f"not certain: no reply{f'; {remedy}' if remedy else ''}"
         if self._sessions.judge(page).verdict is not Verdict.KEEP:
-            return "not logged in: the site shows the page of a visitor"
+            return f"not logged in: {_refusal(page)}"
         if page.status >= HTTPStatus.BAD_REQUEST:
             return f"not certain, with status {page.status}; give the URL of a page"
         return ""
@@ -190,6 +191,15 @@ def shown(href: str) -> str:
 def _listed(names: list[str]) -> str:
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
     return ", ".join(name[:_LONGEST_NAME] for name in names[:_MOST_NAMES]) + more
+
+
+def _refusal(page: Page) -> str:
+    """How the page of a visitor looks."""
+    if page.status != HTTPStatus.UNAUTHORIZED:
+        return "the site shows the page of a visitor"
+    scheme = (page.header("www-authenticate") or "").partition(" ")[0]
+    asks = f"; it asks for {scheme[:20]}" if scheme.isascii() and scheme.isalpha() else ""
+    return f"the site refuses it, with status 401{asks}"
 
 
 def _result(page: Page) -> str:

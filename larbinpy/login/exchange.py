@@ -95,6 +95,7 @@ def check_well(page: Page) -> None:
     if not page.status:
         # The detail is a text of libcurl or of the resolver.
         reason = page.detail or page.outcome.words
-        raise LoginFailed(f"no reply to a request of the login: {reason[:200]}")
+        site = site_of(page.url.href)
+        raise LoginFailed(f"no reply to a request of the login at {site}: {reason[:200]}")
     if page.status >= HTTPStatus.INTERNAL_SERVER_ERROR or asks_for_less(page.status):
         raise LoginFailed(f"a reply to the login has status {page.status}")

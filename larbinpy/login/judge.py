@@ -110,6 +110,10 @@ class Judge:
             return Standing.UNKNOWN
         return Standing.OUT if self._logged_in else Standing.IN
 
+    def has_logged_out(self, page: Page) -> bool:
+        """Whether the marker of visitors is on an HTML page."""
+        return self._logged_out is not None and has_html(page) and self._logged_out(_text(page))
+
     def _is_login_page(self, page: Page) -> bool:
         if page.status != HTTPStatus.OK or not self.login_pages.has(page.url.href):
             return False

@@ -1,5 +1,7 @@
 """The addresses of a site's login pages: the one in loginFile, and those that it redirects to."""
 
+from collections.abc import Iterable
+from itertools import islice
 from urllib.parse import parse_qsl
 
 from larbinpy.url import split
@@ -36,6 +38,16 @@ class LoginPages:
         place, names = _place(href), frozenset(name for name, _ in _query(href))
         if len(self._learned) < _MOST and (names or not place.endswith("/")):
             self._learned.add((place, names))
+
+    @property
+    def learned(self) -> list[tuple[str, list[str]]]:
+        """What was learned: places, with the names in their queries."""
+        return sorted((place, sorted(names)) for place, names in self._learned)
+
+    def remember(self, learned: Iterable[tuple[str, Iterable[str]]]) -> None:
+        """Learn what another run has learned."""
+        pairs = ((str(place), frozenset(map(str, names))) for place, names in learned)
+        self._learned.update(islice(pairs, _MOST))
 
     def has(self, href: str) -> bool:
         """Whether `href` is the address of a login page."""

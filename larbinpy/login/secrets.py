@@ -50,7 +50,8 @@ def named(text: str, folder: Path, environ: Mapping[str, str]) -> str:
         name = text.removeprefix(_VARIABLE)
         value = environ.get(name, "")
         if not value:
-            raise ValueError(f"the environment variable {name[:60]!r} is not set")
+            why = "is empty" if name in environ else "is not set"
+            raise ValueError(f"the environment variable {name[:60]!r} {why}")
         return checked(value)
     if text.startswith(_FILE):
         path = located(text.removeprefix(_FILE), folder)

@@ -165,7 +165,7 @@ class Session:
             while True:
                 has_posted |= ask.body is not None
                 last = yield ask
-                if self._is_still_in(last):
+                if not has_posted and self._is_still_in(last):
                     return True
                 target = next_of(last)
                 if target and not has_posted:
@@ -202,16 +202,16 @@ class Session:
             return (yield from self._checked(wall))
         if last is None:
             return False
-        if site_of(last.url.href) == self._login.site:
-            standing = self._judge.by_marker(last)
-            if standing is Standing.OUT:
-                raise LoginFailed(f"the page after the login {self._why_out(last)}")
-            if standing is Standing.IN:
-                return True
+        is_own = site_of(last.url.href) == self._login.site
+        standing = self._judge.by_marker(last) if is_own else Standing.UNKNOWN
+        if standing is Standing.IN:
+            return True
         if last.status >= HTTPStatus.BAD_REQUEST:
             raise LoginFailed(f"the login ended with status {last.status}")
         if self._login.method is Method.FORM and has_password_field(last):
             raise LoginFailed("the site asks for the password again")
+        if standing is Standing.OUT:
+            raise LoginFailed(f"the page after the login {self._why_out(last)}")
         return False
 
     def _checked(self, wall: float) -> Generator[Ask, Page, bool]:
@@ -233,6 +233,8 @@ class Session:
             return f"has status {page.status}"
         if next_of(page):
             return "redirects to the login page"
+        if self._judge.has_logged_out(page):
+            return "has loggedOut"
         return "has no sign of being logged in"
 
     # The requests of the site and their pages.
@@ -273,8 +275,8 @@ class Session:
         elif self._again.of(url.href) < _MOST_AGAIN:
             self._unconfirmed.append(url)
 
-    def lost(self, url: Url) -> list[Url]:
-        """The page of `url` is OUT: another login is needed.
+    def lost(self, url: Url, status: int = 0) -> list[Url]:
+        """The page of `url` is OUT, and came with `status`: another login is needed.
 
         Returns the URLs to fetch again besides `url`: those since the last confirmed page.
         Nothing else happens if the loss is known already.
@@ -288,7 +290,7 @@ class Session:
             self._again.add(each.href)
         self._learn(url.href, {each.href for each in again})
         if not self._confirmed:
-            self._note_barren()
+            self._note_barren(status)
         return again
 
     def _learn(self, lost: str, unconfirmed: set[str]) -> None:
@@ -306,12 +308,14 @@ class Session:
             # It explains why there was no page.
             self._barren = 0
 
-    def _note_barren(self) -> None:
+    def _note_barren(self, status: int) -> None:
         if self._proven:
             self._barren += 1
             if self._barren >= _MOST_BARREN:
                 self.state = SessionState.FAILED
                 self.reason = "each session ends before its first page"
+        elif status == HTTPStatus.UNAUTHORIZED:
+            self._failed("the site refuses it, with status 401")
         else:
             self._failed("after the login, pages are those of a visitor")
 
@@ -324,8 +328,14 @@ class Session:
             "in": self.state is SessionState.IN,
             "due": self._due,
             "grant": asdict(self._grant),
+            "pages": self._judge.login_pages.learned,
+            "markers": self._markers,
             "ends": list(self._ends),
         }
+
+    @property
+    def _markers(self) -> list[str]:
+        return [self._login.logged_in, self._login.logged_out]
 
     def _load(self, kept: Mapping[str, object]) -> None:
         if kept.get("login") != _stamp(self._login):
@@ -335,7 +345,10 @@ class Session:
             grant, ends, due = found["grant"], found["ends"], found["due"]
             self._grant = Grant(tuple(grant["headers"]), grant["expires"], dict(grant["kept"]))
             self._due = None if due is None else float(due)
-            self._ends = dict.fromkeys(map(str, ends[:_MOST_ENDS]))
+            if found["markers"] == self._markers:
+                # By others, other pages are those of a visitor.
+                self._ends = dict.fromkeys(map(str, ends[:_MOST_ENDS]))
+            self._judge.login_pages.remember(found["pages"])
             self.state = SessionState.IN if found["in"] is True else SessionState.NEEDED
         except (KeyError, TypeError, ValueError):
             self._grant, self._due = Grant(), None

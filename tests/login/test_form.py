@@ -1,5 +1,6 @@
 """Forms of logins: which form, which fields, and the bytes that a browser would send."""
 
+import json
 from dataclasses import replace
 from urllib.parse import parse_qsl
 
@@ -368,7 +369,10 @@ FAILURES: dict[str, tuple[list[Page], str]] = {
     "404": ([reply(PAGE, "", 404)], "no form with one password field (status 404)"),
     "no HTML": ([reply(PAGE, "{}", type="application/json")], "no form with one password field"),
     "503": ([reply(PAGE, "", 503)], "a reply to the login has status 503"),
-    "nothing": ([silence(PAGE)], "no reply to a request of the login: connection refused"),
+    "nothing": (
+        [silence(PAGE)],
+        "no reply to a request of the login at http://a.test: connection refused",
+    ),
     "nothing after the form": ([reply(PAGE, SIMPLE), silence(PAGE)], "no reply to a request"),
     "GET": ([reply(PAGE, GET)], "the form would send the password in an address (method GET)"),
     "no name": (
@@ -462,9 +466,11 @@ def test_a_session_that_still_lives_needs_no_password() -> None:
     assert session.state is SessionState.IN
 
 
-def test_redirects_to_the_form_are_known_as_losses() -> None:
+@pytest.mark.parametrize("spec", [LOGIN, HELLO], ids=["no marker", "a marker"])
+def test_redirects_to_the_form_are_known_as_losses(spec: Login) -> None:
     target = f"{SITE}/sso/start?client=1&state=abc"
-    session = login(LOGIN, redirect(PAGE, target), reply(target, SIMPLE), DONE)
+    done = reply(f"{SITE}/", "Hello me")
+    session = login(spec, redirect(PAGE, target), reply(target, SIMPLE), done)
 
     def said(to: str) -> str:
         return session.standing(redirect(f"{SITE}/x", to)).name
@@ -473,6 +479,17 @@ def test_redirects_to_the_form_are_known_as_losses() -> None:
     assert said("/sso/start?client=1&state=xyz&more=1") == "OUT"
     assert said("/sso/start") == "UNKNOWN"
     assert said("/") == "UNKNOWN"
+    # Nor are they forgotten over a stop.
+    session = Session(spec, json.loads(json.dumps(session.kept())))
+    assert said("/sso/start?client=2&state=x") == "OUT"
+    assert said("/sso/start") == "UNKNOWN"
+
+
+def test_the_page_to_check_is_asked_for_though_the_page_after_the_form_has_the_marker() -> None:
+    check = f"{SITE}/account"
+    done = reply(f"{SITE}/", "Hello me")
+    session = login(replace(HELLO, check=check), FORM, done, reply(check, status=404))
+    assert session.reason == "the page to check has status 404"
 
 
 def test_no_redirect_of_a_living_session_is_taken_for_a_login_page() -> None:

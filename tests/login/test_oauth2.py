@@ -154,7 +154,7 @@ def test_nobody_enters_the_code() -> None:
         (token(expires_in="soon"), "the endpoint gave no token (status 200)"),
         (reply(URL, "", 503), "a reply to the login has status 503"),
         (reply(URL, "", 429), "a reply to the login has status 429"),
-        (silence(URL), "no reply to a request of the login: connection refused"),
+        (silence(URL), "no reply to a request of the login at http://id.test: connection refused"),
     ],
 )
 def test_failures(page: Page, reason: str) -> None:

@@ -64,7 +64,7 @@ def test_the_check_decides() -> None:
 @pytest.mark.parametrize(
     ("page", "reason"),
     [
-        (silence(CHECK), "no reply to a request of the login: connection refused"),
+        (silence(CHECK), "no reply to a request of the login at http://a.test: connection refused"),
         (reply(CHECK, status=503), "a reply to the login has status 503"),
         (reply(CHECK, status=429), "a reply to the login has status 429"),
         (reply(CHECK, status=401), "the page to check has status 401"),
@@ -269,13 +269,25 @@ def test_a_session_is_kept_over_a_stop() -> None:
     assert Session(replace(CHECKED, user="other"), kept).state is NEEDED
 
 
-@pytest.mark.parametrize("key", ["in", "due", "grant", "ends", "login"])
+@pytest.mark.parametrize("key", ["in", "due", "grant", "ends", "pages", "login"])
 @pytest.mark.parametrize("value", [None, 1, "x", [], {}])
 def test_a_damaged_file_costs_a_login(key: str, value: object) -> None:
     kept = {**logged_in().kept(), key: value}
     session = Session(CHECKED, kept)
     assert session.state in (NEEDED, IN)
     assert isinstance(session.request_headers(f"{SITE}/", 0.0), tuple)
+
+
+def test_what_was_learned_by_another_marker_is_forgotten() -> None:
+    session = logged_in()
+    for _ in range(2):
+        session.lost(url("/print"))
+        log_in(session)
+    kept = json.loads(json.dumps(session.kept()))
+    assert Session(CHECKED, kept).avoids(f"{SITE}/print")
+    other = Session(replace(CHECKED, logged_in="me"), kept)
+    assert other.state is IN
+    assert not other.avoids(f"{SITE}/print")
 
 
 def test_a_loss_during_no_login_is_kept_as_a_loss() -> None:

@@ -160,9 +160,10 @@ class SiteSessions:
             if standing is Standing.IN or not is_retried(page.outcome, page.status):
                 door.session.came(url, standing)
             return Judgement(Verdict.KEEP)
-        again = door.session.lost(url)
+        again = door.session.lost(url, page.status)
         if not door.session.avoids(url.href):
             return Judgement(Verdict.AGAIN, again)
+        self._notices.append(f"{url.href} is given up: {ENDS_SESSION}")
         page.outcome, page.detail = Outcome.REJECTED, ENDS_SESSION
         return Judgement(Verdict.DROP, again)
 
