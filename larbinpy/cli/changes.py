@@ -12,7 +12,12 @@ from larbinpy.loop.clock import wall
 
 @click.command()
 @database_options
-@click.option("--since", metavar="TIME", default="1d", help="Since when: 12h, 2026-11-23 [1d].")
+@click.option(
+    "--since",
+    metavar="TIME",
+    default="1d",
+    help="Since when: 12h, 7d, 2w, 3m (months), 2026-11-23 [1d].",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each change.")
 def changes(database: str | None, config_file: str | None, since: str, as_json: bool) -> None:
     """List the pages that are new, changed, gone, back or moved, the oldest change first.

@@ -91,7 +91,7 @@ _COPIES = {"text": "a copy of", "canonical": "declared to be", "near": "nearly a
 
 
 def in_database(where: str, url: str) -> dict[str, str]:
-    """For the answer of `explain`: of which page that of `url` is a copy in a database, if it is.
+    """For the answer of `explain` on a page that was fetched: why searches may not find it, if so.
 
     A database that cannot be read has no part in the answer.
     """
@@ -100,7 +100,12 @@ def in_database(where: str, url: str) -> dict[str, str]:
             stored = finder.show(url)
     except DatabaseError:
         return {}
-    if stored is None or stored.columns["copy"] is None:
+    if stored is None:
+        return {}
+    if stored.columns["gone"]:
+        # It answers, so nothing else can have removed it.
+        return {"database": "it has left the index, as it asks not to be indexed (noindex)"}
+    if stored.columns["copy"] is None:
         return {}
     original, near = stored.columns["same_as"], stored.columns["near"]
     place = "found beside it" if original is None else "not found by searches"

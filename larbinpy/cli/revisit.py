@@ -19,8 +19,10 @@ from larbinpy.config import Config, ConfigError
 from larbinpy.console.text import counted, grouped
 from larbinpy.crawl.crawl import Crawl
 from larbinpy.crawl.revisiting import check
+from larbinpy.database.opening import is_server
 from larbinpy.exit_status import Ending
 from larbinpy.output.report import write_report
+from larbinpy.storage.spool import FOLDER
 from larbinpy.storage.state import Start, State
 
 _REPORTED = (Ending.NOTHING.code, Ending.DISK.code)
@@ -94,6 +96,18 @@ def _check(config: Config) -> None:
             f"{config.state_dir}: no saved crawl here; larbinpy crawl with outputMode database"
             " makes one"
         )
+    # A crawl that was killed may have all its pages in the spool still.
+    spooled = any(each.is_file() for each in Path(config.state_dir, FOLDER).rglob("*"))
+    where = config.content_database
+    if not (is_server(where) or spooled or _has_content(Path(where))):
+        raise ConfigError(
+            f"{where}: no database here, so no page is due; put the file back, or crawl anew"
+            " (larbinpy crawl --scratch)"
+        )
+
+
+def _has_content(path: Path) -> bool:
+    return path.is_file() and path.stat().st_size > 0
 
 
 def _summary(crawl: Crawl) -> str:

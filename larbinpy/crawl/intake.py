@@ -240,6 +240,8 @@ class Intake:
             return
         target = redirect_target(page)
         page.detail = "it names no URL that can be crawled"
+        if page.status == HTTPStatus.NOT_MODIFIED:
+            page.detail = "not modified, although no condition was asked"
         if target:
             page.detail = self._frontier.view.target(page.url.href, target[0].url)
         if self._frontier.finished(page, now, self._wall()):

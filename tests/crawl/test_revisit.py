@@ -1,5 +1,6 @@
 """Whole crawls that visit the pages of their database again."""
 
+import json
 import signal
 import sqlite3
 import time
@@ -32,6 +33,9 @@ class Site:
         #: Path -> another shell.
         self.shells: dict[str, str] = {}
         self.broken: set[str] = set()
+        #: Path -> the status of a reply without a body.
+        self.empty: dict[str, str] = {}
+        self.noindex: set[str] = set()
         #: The ETag of all pages; None for one that depends on the page.
         self.etag: str | None = None
         #: The number of replies that it still sends.
@@ -53,9 +57,13 @@ class Site:
         self.asked[path] += 1
         if path in self.broken:
             return reply(b"", status="500 Internal Server Error")
+        if path in self.empty:
+            return reply(b"", "Content-Type: text/html", status=self.empty[path])
         if path != "/" and path not in self.texts:
             return missing()
         body = self._body(path)
+        if path in self.noindex:
+            return reply(body, "Content-Type: text/html", "X-Robots-Tag: noindex")
         etag = self.etag or f'"{hash(body)}"'
         if asked.headers.get("if-none-match") == etag:
             return reply(b"", f"ETag: {etag}", status="304 Not Modified")
@@ -154,6 +162,28 @@ def test_the_last_line_of_a_round(world: World) -> None:
         "larbinpy: finished: 6 pages visited (304 Not Modified: 0, failed: 0); "
         "larbinpy changes says which have changed"
     )
+
+
+def test_a_page_that_answers_with_nothing_stays(world: World) -> None:
+    site = crawled(world, 3)
+    site.empty = {"/0": "204 No Content", "/1": "200 OK", "/2": "202 Accepted"}
+    crawler = visit(world)
+    assert crawler.process.returncode == 0
+    assert site.asked.total() == 4
+    texts = ask(world, "SELECT count(*) FROM page WHERE visits = 1 AND gone IS NULL")
+    assert texts == [(3,)]
+    # All are of the first crawl.
+    assert ask(world, "SELECT count(*) FROM change") == [(4,)]
+
+
+def test_explain_says_that_a_page_asks_not_to_be_indexed(world: World) -> None:
+    site = crawled(world, 1)
+    site.noindex = {"/0"}
+    assert visit(world).process.returncode == 0
+    answer = json.loads(world.larbinpy("explain", site.web.url("/0"), "--json").out)
+    assert answer["reason"] == "success"
+    assert answer["database"] == "it has left the index, as it asks not to be indexed (noindex)"
+    assert "database" not in json.loads(world.larbinpy("explain", site.web.url(), "--json").out)
 
 
 def test_a_round_when_nothing_is_due(world: World) -> None:
@@ -263,6 +293,20 @@ def test_settings_that_do_not_go_together(world: World, setting: str, reason: st
     crawler = visit(world, "--set", setting)
     assert crawler.process.returncode == 2
     assert reason in one_line(crawler)
+
+
+@pytest.mark.parametrize("left", [None, b""])
+def test_a_lost_database_is_no_round_without_pages(world: World, left: bytes | None) -> None:
+    site = crawled(world, 2)
+    path = world.out / "larbinpy.db"
+    path.unlink()
+    if left is not None:
+        path.write_bytes(left)
+    crawler = visit(world)
+    assert crawler.process.returncode == 2
+    assert "no database here, so no page is due; put the file back" in one_line(crawler)
+    assert path.exists() is (left is not None)
+    assert not site.asked
 
 
 def test_a_round_with_kills(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The output of database mode in a crawl that visits pages again."""
 
 from collections.abc import Callable, Iterator, Sequence
+from http import HTTPStatus
 from pathlib import Path
 
 from larbinpy.database.indexer.messages import Report
@@ -13,6 +14,20 @@ from larbinpy.revisit.due import DueAsk, DuePage
 from larbinpy.revisit.visits import Visits
 from larbinpy.storage.spool import FAILED
 from larbinpy.url import Url
+
+#: Replies of success that have no page: accepted, no content, reset, a part that was not asked for.
+_NO_PAGE = frozenset(
+    status.value
+    for status in (
+        HTTPStatus.ACCEPTED,
+        HTTPStatus.NO_CONTENT,
+        HTTPStatus.RESET_CONTENT,
+        HTTPStatus.PARTIAL_CONTENT,
+    )
+)
+
+#: By robots.txt and by rules.
+_REFUSED = (Outcome.FORBIDDEN_ROBOTS, Outcome.REJECTED)
 
 
 class VisitingOutput(DatabaseOutput):
@@ -48,14 +63,23 @@ class VisitingOutput(DatabaseOutput):
         return not self._child.hopeless
 
     def loaded(self, page: Page) -> None:
-        if self._visits.is_open(page.url.href) and page.not_modified:
+        if not self._visits.is_open(page.url.href):
+            super().loaded(page)
+        elif page.not_modified:
             self._add(Page(page.url, page.outcome, page.status, body=page.body))
             self._not_modified += 1
+        elif page.status in _NO_PAGE or not page.body.strip():
+            # What the database has of it is better than nothing.
+            self.ended(page.url.href)
         else:
             super().loaded(page)
 
     def missed(self, page: Page) -> None:
         super().missed(page)
+        if self._visits.is_open(page.url.href) and page.outcome in _REFUSED and not page.status:
+            # Neither visited nor failed: nothing was asked.
+            self._done -= 1
+            self._failed -= 1
         self.ended(page.url.href)
 
     def ended(self, href: str) -> None:

@@ -75,8 +75,11 @@ def test_each_visit_has_one_record(desk: Desk) -> None:
     desk.end(6, Outcome.FORBIDDEN_ROBOTS)
     # A 304 that was not asked for.
     desk.end(7, Outcome.ERR_30X, 304)
-    for number in range(9):
-        # A page that is not kept, as of number 8, has no other call.
+    # No page in it.
+    output.loaded(Page(Url(href(8), 1), Outcome.SUCCESS, 202, body=b"<title>Just a moment"))
+    output.loaded(Page(Url(href(9), 1), Outcome.SUCCESS, 200, body=b" "))
+    for number in range(10):
+        # A page that is not kept has no other call.
         output.ended(href(number))
     assert desk.records() == [
         (href(0), "success", 200),
@@ -84,12 +87,12 @@ def test_each_visit_has_one_record(desk: Desk) -> None:
         (href(2), "forbiddenRobots", 200),
         (href(3), "err40X", 404),
         (href(4), "err30X", 301),
-        *((href(number), "earlyStop", 0) for number in (5, 6, 7, 8)),
+        *((href(number), "earlyStop", 0) for number in (5, 6, 7, 8, 9)),
     ]
-    assert desk.visits.open == 1
+    assert desk.visits.open == 0
     names = ("visits_under_way", "visited", "not_modified", "visits_failed")
     stats = output.stats()
-    assert [stats[name] for name in names] == [10, 9, 1, 4]
+    assert [stats[name] for name in names] == [10, 9, 1, 4]  # robots.txt refused one
 
 
 def test_the_visits_that_the_database_has_are_over(desk: Desk) -> None:
