@@ -9,6 +9,7 @@ from larbinpy.console.text import roughly
 from larbinpy.exit_status import CrawlState
 from larbinpy.frontier.sites.named_site import NamedSite
 from larbinpy.frontier.view import FrontierView
+from larbinpy.outcome import Outcome
 from larbinpy.output.plug import NO_FEEDER, Feeder
 from larbinpy.reason import brief
 from larbinpy.url import Url
@@ -133,6 +134,9 @@ def _failed(site: NamedSite) -> int | None:
 def _retry(when: float, site: NamedSite, failed: int, now: float) -> str:
     why = brief(site.verdict.value, detail=site.detail)
     tries = f"try {failed + 1} of {site.settings.retries + 1}"
+    if site.verdict is Outcome.LOGIN_FAILED:
+        # These have a number of their own, whatever retries is.
+        tries = "another login"
     return f"{_name(site.key)}: {why}, {tries} in {roughly(max(0.0, when - now))}"
 
 

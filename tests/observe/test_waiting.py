@@ -9,6 +9,7 @@ import pytest
 from larbinpy.exit_status import CrawlState
 from larbinpy.observe.waiting import waits_for
 from tests.support.fakefeeder import FakeFeeder
+from tests.support.fakelogins import DOOR, FakeLogins
 from tests.support.fakeprobes import FakeProbes
 from tests.support.frontiers import DEAD, MakeWorld, World, make_frontier
 
@@ -79,6 +80,13 @@ def test_a_page_that_is_tried_again(world: MakeWorld) -> None:
 def test_a_robots_txt_that_is_tried_again(world: MakeWorld) -> None:
     here = world(PAGE, replies={ROBOTS: DEAD})
     assert shown(here, 5).startswith("a.test: no connection could be made, try 2 of 4 in ")
+
+
+def test_a_login_that_failed(world: MakeWorld) -> None:
+    """There are three of them, whatever retries is."""
+    refused = {f"{DOOR}/login": {"status": 403}}
+    here = world(PAGE, replies=refused, logins=FakeLogins())
+    assert shown(here, 5).startswith("a.test: err40X 403, another login in ")
 
 
 def test_a_retry_that_waits_for_the_delay_of_its_site(world: MakeWorld) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from larbinpy.config import Config
+from larbinpy.config import Config, ConfigError
 from larbinpy.crawl.resources.network import Network
 from larbinpy.fetch.settings import RequestOptions
 from larbinpy.loop.clock import Clock
@@ -54,12 +54,19 @@ def open_sessions(
 ) -> "SiteSessions | None":
     """The sessions of the sites with a login; None if there are none.
 
-    A login may be that of `own_output`, the plug of the operator.
+    A login may be that of `own_output`, the plug of the operator; ConfigError if it has none.
     """
     if not logins:
         return None
     from larbinpy.crawl.sites.sessions import SiteSessions
+    from larbinpy.login.spec import Method
 
     hook = getattr(own_output, "user_login", None)
+    for login in logins.values() if hook is None else ():
+        if login.method is Method.HOOK:
+            raise ConfigError(
+                f"loginFile: the login of {login.site} is made by a program of yours (method hook);"
+                " start the crawl by it"
+            )
     jars, forget = network.fetcher.jars, network.options.forget
     return SiteSessions(logins.values(), jars, forget, wall, hook)

@@ -177,6 +177,13 @@ def test_a_login_by_json_and_the_hook(crawl_of: CrawlOf) -> None:
     assert seen.wasted <= _WASTE * door.expiries
 
 
+def test_a_login_by_a_hook_needs_its_program(crawl_of: CrawlOf) -> None:
+    crawl = crawl_of(JsonDoor())
+    assert crawl.run() == 2
+    assert "is made by a program of yours (method hook); start the crawl by it" in crawl.printed
+    assert crawl.door.log == []
+
+
 @pytest.mark.parametrize("grant", ["client_credentials", "refresh_token"])
 def test_tokens_that_the_site_ends(crawl_of: CrawlOf, grant: str) -> None:
     """The endpoint is unwell at first, and each refresh token is good once."""
