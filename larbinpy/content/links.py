@@ -1,10 +1,13 @@
 """The outlinks of an HTML page with their anchors, and other references of it."""
 
+from itertools import chain
+
 from turbohtml import Element
 
 from larbinpy.content.clean import line
 from larbinpy.content.content import Image, Outlink
 from larbinpy.parse.charset import query_encoder
+from larbinpy.parse.lazy import is_address
 from larbinpy.parse.link import Collector
 from larbinpy.url import parse
 
@@ -21,7 +24,8 @@ _TINY = frozenset({"0", "1", "2"})
 #: Texts of links that are remembered, and the characters of one.
 _KEPT = 1 << 13
 _LONGEST_KEPT = 100
-_SOURCES = ("src", "data-src", "data-original", "data-lazy-src")
+#: Scripts put the URL of late images into one of these.
+_LATE = ("data-src", "data-original", "data-lazy-src")
 
 
 #: Whole texts of links from a heading or a post to itself.
@@ -92,8 +96,8 @@ class Resolver:
         get = element.attr
         if get("width") in _TINY or get("height") in _TINY:
             return None
-        # Scripts put the URL of late images into another attribute.
-        sources = (get(name) or "" for name in _SOURCES)
+        late = filter(is_address, (get(name) or "" for name in _LATE))
+        sources = chain((get("src") or "",), late)
         source = next((each for each in sources if each and not each.startswith("data:")), "")
         url = self.resolve(source)
         return Image(url, line(get("alt") or "", _LONGEST_ALT)) if url else None

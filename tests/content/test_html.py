@@ -37,6 +37,18 @@ def test_a_page_says_what_it_is() -> None:
     assert not found.trouble
 
 
+def test_images_that_come_late() -> None:
+    """Where there is no `src`; a template is no address."""
+    found = content(
+        """<article><h1>One</h1><p>Text of it, which is long enough to be the main one.
+        <img data-src=b.png><img src="data:image/gif;base64,R0" data-original=/c.png>
+        <img data-src="{{path}}/d.jpg"><img data-src="{{path}}/e.jpg" data-lazy-src=e.jpg>
+        <img data-lazy-src=on></article>"""
+    )
+    names = [image.url.removeprefix("http://www.example.test/") for image in found.images]
+    assert names == ["a/b.png", "c.png", "a/e.jpg"]
+
+
 def test_links_have_anchors() -> None:
     found = content(
         """<base href=/b/><a href=one rel="NoFollow x">The  <b>one</b></a><a href=#below>below</a>
