@@ -173,7 +173,10 @@ class Indexer:
         end = covered.until.segment + bool(covered.until.offset)
         first = min(spool.segments(self.folder), default=end)
         if position is None and first > 0:
-            self._loss = "the database was deleted or replaced: the new one lacks earlier pages"
+            self._loss = (
+                "the database lacks the earlier pages of this crawl: it was deleted or replaced,"
+                " or it is that of another crawl"
+            )
         elif position not in (None, _FIRST) and position.segment + 1 < first:
             self._missing()
         self._position = position

@@ -242,7 +242,7 @@ def test_a_database_that_was_deleted_is_filled_from_what_is_left(desk: Desk) -> 
     desk.run()
     left = desk.rows
     assert left == list(range(left[0], 41)) and 0 < left[0] < 40
-    assert "lacks earlier pages" in desk.reports[-1].trouble
+    assert "lacks the earlier pages" in desk.reports[-1].trouble
 
 
 def test_a_database_that_is_replaced_while_it_is_filled(desk: Desk) -> None:
@@ -259,7 +259,7 @@ def test_a_database_that_is_replaced_while_it_is_filled(desk: Desk) -> None:
     desk.indexer._open_writer = desk.database.open
     desk.run(seconds=10.0)
     assert desk.rows[0] > 0 and desk.rows[-1] == 40
-    assert "lacks earlier pages" in desk.reports[-1].trouble
+    assert "lacks the earlier pages" in desk.reports[-1].trouble
 
 
 def test_a_spool_that_is_older_than_the_database_is_taken_again(desk: Desk) -> None:
