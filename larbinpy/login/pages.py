@@ -41,7 +41,7 @@ class LoginPages:
 
     @property
     def learned(self) -> list[tuple[str, list[str]]]:
-        """What was learned: places, with the names in their queries."""
+        """The places that were learned, with the names in their queries."""
         return sorted((place, sorted(names)) for place, names in self._learned)
 
     def remember(self, learned: Iterable[tuple[str, Iterable[str]]]) -> None:

@@ -329,13 +329,9 @@ class Session:
             "due": self._due,
             "grant": asdict(self._grant),
             "pages": self._judge.login_pages.learned,
-            "markers": self._markers,
+            "markers": _markers(self._login),
             "ends": list(self._ends),
         }
-
-    @property
-    def _markers(self) -> list[str]:
-        return [self._login.logged_in, self._login.logged_out]
 
     def _load(self, kept: Mapping[str, object]) -> None:
         if kept.get("login") != _stamp(self._login):
@@ -345,13 +341,17 @@ class Session:
             grant, ends, due = found["grant"], found["ends"], found["due"]
             self._grant = Grant(tuple(grant["headers"]), grant["expires"], dict(grant["kept"]))
             self._due = None if due is None else float(due)
-            if found["markers"] == self._markers:
+            if found["markers"] == _markers(self._login):
                 # By others, other pages are those of a visitor.
                 self._ends = dict.fromkeys(map(str, ends[:_MOST_ENDS]))
             self._judge.login_pages.remember(found["pages"])
             self.state = SessionState.IN if found["in"] is True else SessionState.NEEDED
         except (KeyError, TypeError, ValueError):
             self._grant, self._due = Grant(), None
+
+
+def _markers(login: Login) -> list[str]:
+    return [login.logged_in, login.logged_out]
 
 
 def _stamp(login: Login) -> str:

@@ -69,7 +69,7 @@ class VisitingOutput(DatabaseOutput):
             self._add(Page(page.url, page.outcome, page.status, body=page.body))
             self._not_modified += 1
         elif page.status in _NO_PAGE or not page.body.strip():
-            # What the database has of it is better than nothing.
+            # The old copy is better than nothing.
             self.ended(page.url.href)
         else:
             super().loaded(page)
