@@ -70,23 +70,25 @@ class VisitingOutput(DatabaseOutput):
             self._not_modified += 1
         elif page.status in _NO_PAGE or not page.body.strip():
             # The old copy is better than nothing.
-            self.ended(page.url.href)
+            self._fail(page.url.href)
         else:
             super().loaded(page)
 
     def missed(self, page: Page) -> None:
         super().missed(page)
-        if self._visits.is_open(page.url.href) and page.outcome in _REFUSED and not page.status:
-            # Neither visited nor failed: nothing was asked.
-            self._done -= 1
-            self._failed -= 1
-        self.ended(page.url.href)
+        was_asked = page.status > 0 or page.outcome not in _REFUSED
+        self._fail(page.url.href, was_asked=was_asked)
 
     def ended(self, href: str) -> None:
         """Take note that the outcome of a URL is known: an open visit without a record failed."""
+        self._fail(href)
+
+    def _fail(self, href: str, *, was_asked: bool = True) -> None:
+        """Spool that an open visit brought nothing; it counts if a request was made for it."""
         if self._visits.is_open(href):
             self._add(Page(Url(href, 0), FAILED))
-            self._failed += 1
+            self._failed += was_asked
+            self._done -= not was_asked
 
     def _add(self, page: Page) -> int:
         number = super()._add(page)
