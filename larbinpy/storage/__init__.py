@@ -21,10 +21,9 @@
     lru         a budget for cached things
 
 larbinpy has file formats of its own instead of SQLite or LMDB, for reasons that were measured:
-`scripts/experiments/frontier engines` gives all three the same URLs under the same sequencer, with
-a durable checkpoint in the loop after every 125,000 new URLs (five seconds at 1,000 pages a
-second). SQLite has a write-ahead log, a cache of 256 MB and a table without rowids; LMDB keeps the
-fingerprints packed. Medians of three rounds:
+All three got the same URLs under the same sequencer, with a durable checkpoint in the loop after
+every 125,000 new URLs (five seconds at 1,000 pages a second). SQLite has a write-ahead log, a cache
+of 256 MB and a table without rowids; LMDB keeps the fingerprints packed. Medians of three rounds:
 
                                                  larbinpy   SQLite     LMDB
     queues, 4 million URLs: put, us of CPU           0.52     1.19     0.87

@@ -7,7 +7,6 @@ from urllib.parse import quote
 
 import pytest
 from check_mirror import ABSOLUTE, BROKEN, LINK, REQUISITE, WORKING, walk
-from experiments.mirrors import oddities
 
 from larbinpy.loop.poller import Poller
 from tests.support.browser import Browser, Tab
@@ -17,11 +16,38 @@ from tests.support.smallworld import Worlds
 pytest_plugins = ["tests.support.smallcrawls"]
 pytestmark = pytest.mark.slow
 
+_DOT = (
+    b"GIF89a\x01\x00\x01\x00\x80\x00\x00\xff\xff\xff\x00\x00\x00!\xf9\x04\x01\x00\x00\x00\x00,"
+    b"\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;"
+)
 _TYPES = {".html": "text/html", ".css": "text/css", ".gif": "image/gif", ".woff2": "font/woff2"}
 
 
+def oddities(other: str) -> dict[str, bytes]:
+    """File -> content: the page of oddities and the files that it needs."""
+    index = f"""<!DOCTYPE html><title>odd</title><link rel=stylesheet href="s/a.css?v=3">
+<img src="dot.gif?size=2"><img srcset="{other}/odd/far.gif 1x, dot.gif 2x" src=dot.gif>
+<p style="background: url('dot.gif?size=3')"><svg><image href="drawn"/></svg>
+<a href="page?id=1&amp;x=a/b">1</a> <a href="page?id=2">2</a> <a href=plain>plain</a>
+<a href=moved>moved</a> <a href="a%20b%23c.html#part">blank</a> <a href=latin>latin</a>
+<a href=based>based</a> <a href="../odd">folder</a>"""
+    return {
+        "index.html": index.encode(),
+        "s/a.css": f'@import "b.css"; body {{ background: url({other}/odd/far.gif) }}'.encode(),
+        "s/b.css": b"@font-face { font-family: x; src: url('../font.woff2?x#y') }",
+        "font.woff2": b"wOF2",
+        "dot.gif": _DOT,
+        "far.gif": _DOT,
+        "drawn": b'<svg xmlns="http://www.w3.org/2000/svg"><a href="plain"/></svg>',
+        "page": b"<!DOCTYPE html><title>q</title><a href=page?id=3>3</a><a href='./'>up</a>",
+        "plain": b"<!DOCTYPE html><title>plain</title><img src=dot.gif>",
+        "a b#c.html": b"<!DOCTYPE html><title>b</title><p id=part><a href=index.html>i</a>",
+        "latin": "<!DOCTYPE html><title>Größe</title><a href=plain>x</a>".encode("latin-1"),
+        "based": b"<!DOCTYPE html><title>b</title><base href='/odd/s/'><a href='../plain'>x</a>",
+    }
+
+
 def describe(web: Web) -> None:
-    """The page of oddities, as the experiment with mirrors serves it."""
     for name, body in oddities(web.url("b.test")).items():
         type_ = _TYPES.get(Path(name).suffix, "text/html")
         if name == "drawn":
