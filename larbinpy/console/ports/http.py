@@ -23,9 +23,9 @@ from larbinpy.console.ports.tcp import Limits, TcpServer
 from larbinpy.console.search.form import Frame, message_page
 from larbinpy.console.search.request import PAGE, SEARCH_JSON, SearchRequest
 from larbinpy.console.status import metrics, pages
+from larbinpy.console.status.assets import ICON
 from larbinpy.console.status.frame import CHANGES, FEED, OPENSEARCH, OPENSEARCH_TYPE, SEARCH
 from larbinpy.console.status.overview import SINCE
-from larbinpy.console.status.script import ICON
 from larbinpy.console.text import HTML, JSON, json_line, printable
 from larbinpy.loop.poller import Poller
 

@@ -3,8 +3,7 @@
 from http import HTTPStatus
 from typing import NamedTuple
 
-from larbinpy.console.status.script import SCRIPT_HASH
-from larbinpy.console.status.style import STYLE_HASH
+from larbinpy.console.status.assets import SCRIPT_HASH, STYLE_HASH
 from larbinpy.console.text import TEXT
 
 _ALWAYS = f"default-src 'none'; style-src {STYLE_HASH}; img-src 'self'; "

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
+from larbinpy.console.status.assets import STYLE
 from larbinpy.console.status.markup import Child, Html, el, raw
-from larbinpy.console.status.style import STYLE
 
 #: Address of the Search page.
 SEARCH = "/search.html"

@@ -8,6 +8,7 @@ link. A snapshot may lack any key; its value is then empty.
 from collections.abc import Callable
 
 from larbinpy.console.status import overview
+from larbinpy.console.status.assets import SCRIPT
 from larbinpy.console.status.fleet import fleet, nodes
 from larbinpy.console.status.format import Snapshot, group, moment
 from larbinpy.console.status.frame import FLEET, TABS, document, header, tabs
@@ -26,7 +27,6 @@ from larbinpy.console.status.outcomes import (
 )
 from larbinpy.console.status.overview import health, histograms, no_plots, plots, progress
 from larbinpy.console.status.queues import queues, sites
-from larbinpy.console.status.script import SCRIPT
 from larbinpy.console.status.system import config, names, output, system
 from larbinpy.console.text import duration
 from larbinpy.exit_status import CrawlState

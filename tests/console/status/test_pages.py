@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from larbinpy.config import Config, texts
 from larbinpy.console.status import pages
+from larbinpy.console.status.assets import SCRIPT, STYLE
 from larbinpy.console.status.markup import _PLAIN, el, table, text
-from larbinpy.console.status.script import SCRIPT
-from larbinpy.console.status.style import DARK, LIGHT
 from larbinpy.console.text import printable
 from tests.support.snapshots import fate, histogram, history, hostile, snapshot
 
@@ -249,7 +248,14 @@ def _luminance(colour: str) -> float:
     return sum(share * part for share, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
-@pytest.mark.parametrize("sheet", [LIGHT, DARK])
+#: The colours of the light sheet and of the dark one, by name.
+SHEETS = [
+    dict(re.findall(r"--(\w+): (#\w{6});", block))
+    for block in re.findall(r":root \{(.*?)\}", STYLE, re.DOTALL)
+]
+
+
+@pytest.mark.parametrize("sheet", SHEETS, ids=["light", "dark"])
 @pytest.mark.parametrize("ground", ["page", "card"])
 @pytest.mark.parametrize("name", ["ink", "soft", "blue", "green", "amber", "red"])
 def test_colours_have_enough_contrast(sheet: dict[str, str], ground: str, name: str) -> None:

@@ -1,20 +1,14 @@
-"""The script of the status pages, inlined in each page: it updates the page and sends commands.
+/* The script of the status pages, inline in each page: it updates the page and sends commands.
 
-While the page is visible it fetches it again every second and changes only the nodes that
-differ, so that selections, scroll positions, folded parts and the focus are preserved. Links to
-other status pages are followed in the same way, without a new document. Text is set as text, and
-new elements are taken from the parsed page, in which the server has escaped all crawled text. A
-page is complete without the script, except for the commands.
+   While the page is visible it fetches it again every second and changes only the nodes that
+   differ, so that selections, scroll positions, folded parts and the focus are preserved. Links to
+   other status pages are followed in the same way, without a new document. Text is set as text, and
+   new elements are taken from the parsed page, in which the server has escaped all crawled text. A
+   page is complete without the script, except for the commands.
 
-Commands are posted to /control with the token, which the user enters once. It is in a variable of
-this script alone: not in storage, a cookie, an address or a field that browsers save. It is lost
-with the document.
-"""
-
-from base64 import b64encode
-from hashlib import sha256
-
-SCRIPT = r"""
+   Commands are posted to /control with the token, which the user enters once. It is in a variable of
+   this script alone: not in storage, a cookie, an address or a field that browsers save. It is lost
+   with the document. */
 "use strict";
 (() => {
 const find = (id) => document.getElementById(id);
@@ -155,14 +149,3 @@ if (control) {
 }
 timer = setTimeout(look, every);
 })();
-"""
-
-#: The source expression of the script for Content-Security-Policy (CSP level 3, 2.3.1).
-SCRIPT_HASH = "'sha256-" + b64encode(sha256(SCRIPT.encode()).digest()).decode() + "'"
-
-#: The icon of the browser tab.
-ICON = (
-    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16">'
-    '<rect width="16" height="16" rx="4" fill="#2f6f9f"/>'
-    '<path d="M5.5 3.5v9h5.5" fill="none" stroke="#fff" stroke-width="2"/></svg>\n'
-)
