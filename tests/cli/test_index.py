@@ -19,6 +19,8 @@ from larbinpy.demo import Serving
 from larbinpy.outcome import Outcome
 from larbinpy.output.save import SaveOutput
 from larbinpy.page import Page
+from larbinpy.storage.spool import FOLDER, SpoolMark, SpoolWriter
+from larbinpy.storage.state import Saved, State
 from larbinpy.url import Url
 from tests.support.crawling import crawl_demo
 from tests.support.warcmaking import Archive
@@ -170,6 +172,37 @@ def test_without_files_a_stopped_crawl_is_needed(ask: Ask) -> None:
     assert (shown.exit_code, shown.stdout) == (2, "")
     assert shown.stderr == "larbinpy: state: no saved crawl here; or name files to index\n"
     assert not Path("save").exists()
+
+
+class Marks:
+    """The marks of outputs, as a crawl saves them."""
+
+    def __init__(self, database: SpoolMark) -> None:
+        self._marks = {"database": database}
+
+    def cut(self, now: float, *, ended: bool) -> object:
+        return self._marks
+
+    def load(self, value: object, now: float) -> None:
+        raise NotImplementedError
+
+
+def test_the_rest_of_a_crawl_is_taken_once_it_has_stopped(ask: Ask, tmp_path: Path) -> None:
+    spool = SpoolWriter(tmp_path / "state" / FOLDER)
+    spool.append(Page(Url("http://h/1", 1), Outcome.SUCCESS, 200, body=html("Zebra")), 0.0)
+    state = State(tmp_path / "state")
+    state.lock()
+    for _ in state.checkpoint(Saved({}, {"outputs": Marks(spool.cut())}), 0.0):
+        pass
+    segments = sorted((tmp_path / "state").rglob("*.pages"))
+    shown = ask("index", "-d", "a.db")
+    assert (shown.exit_code, shown.stdout) == (2, "")
+    assert shown.stderr == "larbinpy: state: a crawl is running there\n"
+    assert not Path("a.db").exists()
+    assert sorted((tmp_path / "state").rglob("*.pages")) == segments != []
+    state.unlock()
+    assert ask("index", "-d", "a.db").stdout == "a.db: 1 page written\n"
+    assert not list((tmp_path / "state").rglob("*.pages"))
 
 
 @pytest.mark.slow

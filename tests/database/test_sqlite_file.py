@@ -1,5 +1,6 @@
 """The database as a file that others copy, delete or replace, or that cannot be made."""
 
+import fcntl
 import os
 import sqlite3
 from contextlib import closing
@@ -88,3 +89,20 @@ def test_a_database_of_no_kind_that_is_known(where: str) -> None:
     for opened in (open_writer, open_finder):
         with pytest.raises(DatabaseError, match=r"expected a file or mysql://"):
             opened(where)
+
+
+def test_a_lock_on_a_file_that_its_holder_just_removed_does_not_count(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flock, locks = fcntl.flock, path.with_name("it.db-lock")
+
+    def flock_late(fd: int, operation: int) -> None:
+        monkeypatch.undo()
+        locks.unlink()
+        flock(fd, operation)
+
+    monkeypatch.setattr(fcntl, "flock", flock_late)
+    with closing(open_writer(str(path))):
+        assert locks.exists()
+        with pytest.raises(Unavailable, match="in use"):
+            open_writer(str(path))

@@ -2,7 +2,9 @@
 
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,6 +12,7 @@ from larbinpy.database.base import DatabaseError, Unavailable
 from larbinpy.database.opening import open_writer, optimize, rebuild, verify
 from larbinpy.database.prepared import Gone
 from larbinpy.database.sqlite.schema import connect
+from larbinpy.database.sqlite.writer import Writer
 from larbinpy.database.writing.checking import PIECE
 from tests.support.databasepages import prepared
 
@@ -137,6 +140,22 @@ def test_optimize_brings_in_anchors_and_gives_space_back(path: Path) -> None:
     assert found(path, "late") == [2]
     assert verify(str(path), quiet) == []
     assert sorted(it.name for it in path.parent.iterdir()) == ["it.db"]
+
+
+@pytest.mark.parametrize(("share", "is_smaller"), [(2.1, False), (2.3, True)])
+def test_space_is_given_back_if_the_disk_has_room_for_the_file_twice(
+    path: Path, monkeypatch: pytest.MonkeyPatch, share: float, is_smaller: bool
+) -> None:
+    with closing(sqlite3.connect(path)) as base:
+        base.executescript("CREATE TABLE a AS SELECT randomblob(900000); DROP TABLE a;")
+    size, said = path.stat().st_size, list[str]()
+    room = SimpleNamespace(free=int(share * size))
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: room if folder == path.parent else None)
+    # Unused blocks are given back as well while the texts of links are brought in.
+    monkeypatch.setattr(Writer, "tend", lambda self: False)
+    optimize(str(path), lambda what, *_: said.append(what))
+    assert (path.stat().st_size < size / 2) == is_smaller
+    assert ("no room on the disk to give space back" in said) != is_smaller
 
 
 @pytest.mark.parametrize("work", [rebuild, verify, optimize])

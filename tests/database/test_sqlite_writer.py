@@ -4,14 +4,17 @@ import resource
 import signal
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+import zstandard
 
 from larbinpy.database.base import Position, Unavailable
 from larbinpy.database.opening import open_writer
 from larbinpy.database.prepared import Gone
+from larbinpy.database.sqlite.finder import Finder
 from larbinpy.database.sqlite.schema import connect
 from larbinpy.database.sqlite.writer import Writer
 from tests.support.databasepages import prepared
@@ -109,6 +112,25 @@ def test_tokens_that_cannot_be_made_again(
     assert find("words") == ["a", "c"]
     assert ask("SELECT at, kind FROM change WHERE page = 4") == [(T1, "new"), (T2, "changed")]
     assert ask("PRAGMA integrity_check") == ["ok"]
+
+
+def test_a_body_moves_with_the_page_that_gets_another_number(
+    writer: Writer, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer.write([prepared(A, "words", at=T1, body=zstandard.compress(b"<p>words"))])
+    monkeypatch.setattr("larbinpy.database.tokens.tokens", lambda text, lang: text.upper())
+    writer.write([Gone(A, T2, 410)])
+    with closing(Finder(path)) as finder:
+        assert finder.body(A) == b"<p>words"
+
+
+def test_a_durable_write_is_the_only_one_that_waits_for_the_disk(writer: Writer) -> None:
+    normal, full = [(1,)], [(2,)]
+    modes = []
+    for durable in (False, True, False):
+        with writer._transaction(durable=durable) as base:
+            modes.append(base.execute("PRAGMA synchronous").fetchall())
+    assert modes == [normal, full, normal]
 
 
 def test_a_file_that_may_not_grow(writer: Writer, ask: Ask) -> None:

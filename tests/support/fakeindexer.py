@@ -20,6 +20,10 @@ def note(line: str) -> None:
         log.write(line)
 
 
+def _heard() -> int:
+    return len(Path(sys.argv[2]).read_text().splitlines())
+
+
 def _often(word: str) -> bool:
     log = Path(sys.argv[2])
     return log.exists() and log.read_text().count(word) > 1
@@ -29,7 +33,8 @@ def main() -> int:
     """Take all that is covered at once.
 
     "foreign" cannot use its database, "broken" ends without a word, "lame" ends at the first
-    message, "killed" is so twice, "down" reports trouble, "mute" ends its output but not itself.
+    message, "moody" does so but for the fifth, "killed" is killed twice, "down" reports trouble,
+    "mute" ends its output but not itself.
     """
     kind = sys.argv[1]
     if kind == "foreign":
@@ -47,7 +52,7 @@ def main() -> int:
     taken = 0
     for line in sys.stdin:
         note(line)
-        if kind == "lame":
+        if kind == "lame" or (kind == "moody" and _heard() != 5):
             return 1
         message = json.loads(line)
         if "ask" in message:

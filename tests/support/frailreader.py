@@ -1,4 +1,8 @@
-"""A reader that crashes or stalls at some pages: the first word of the body says how."""
+"""A reader that crashes or stalls at some pages: the first word of the body says how.
+
+Its arguments are the folder, or "broken": it ends at once; and a file with a letter for each start,
+of which only each third does not end at once.
+"""
 
 import os
 import signal
@@ -26,8 +30,14 @@ def frail(spooled: Spooled) -> Visit:
     return reader.read_page(spooled, ReadOptions())
 
 
+def _fails(starts: Path) -> bool:
+    with starts.open("a+") as file:
+        file.write("x")
+        return file.tell() % 3 != 0
+
+
 if __name__ == "__main__":
-    if sys.argv[1] == "broken":
+    if sys.argv[1] == "broken" or any(map(_fails, map(Path, sys.argv[2:]))):
         sys.exit(1)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     reader.serve(Path(sys.argv[1]), frail, sys.stdin.buffer, sys.stdout.buffer)

@@ -417,6 +417,19 @@ def test_the_end(desk: Desk) -> None:
     assert desk.database.open_writers == 0
 
 
+def test_a_power_cut_right_after_the_end_loses_no_page(desk: Desk) -> None:
+    """The last segments are removed once all is on the disk, also what no segment waited for."""
+    desk.fetch(1, 2)
+    desk.cover()
+    desk.run()
+    assert not desk.database.is_durable
+    desk.indexer.finish()
+    desk.run()
+    assert desk.indexer.done and spool.segments(desk.spool.folder) == {}
+    desk.database.power_cut()
+    assert desk.rows == [1, 2]
+
+
 def test_the_end_of_a_crawl_without_a_page(desk: Desk) -> None:
     desk.cover()
     desk.indexer.finish()

@@ -38,8 +38,8 @@ class Hall:
         self.to_read: deque[Job] = deque()
         self.readers = self.make(str(self.spool.folder), most, ahead)
 
-    def make(self, folder: str, most: int, ahead: int) -> Readers:
-        command = [sys.executable, "-m", "tests.support.frailreader", folder]
+    def make(self, folder: str, most: int, ahead: int, *arguments: str) -> Readers:
+        command = [sys.executable, "-m", "tests.support.frailreader", folder, *arguments]
         lost = lambda jobs: self.to_read.extendleft(reversed(jobs))  # noqa: E731
         return Readers(self.poller, command, most, self._done, self._fatal, lost, ahead=ahead)
 
@@ -133,3 +133,12 @@ def test_readers_that_cannot_start(tmp_path: Path, hall: Hall) -> None:
     hall.add("one")
     with pytest.raises(ReadersError, match="as soon as they are started"):
         hall.run()
+
+
+def test_starts_that_fail_count_in_a_row(tmp_path: Path, hall: Hall) -> None:
+    """Each third start succeeds, and that reader dies of the page."""
+    hall.readers = hall.make(str(hall.spool.folder), 1, 8, str(tmp_path / "starts"))
+    hall.add("crash", "two")
+    hall.run()
+    assert set(hall.fatal) == {0}
+    assert (tmp_path / "starts").read_text() == "x" * 9

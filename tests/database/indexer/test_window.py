@@ -84,6 +84,21 @@ def test_results_for_a_cleared_window_are_dropped() -> None:
     assert (len(window), list(window.to_read), window.deadline) == (0, [], inf)
 
 
+def test_a_cleared_window_takes_as_many_bytes_as_before() -> None:
+    window, jobs = filled(3)
+    for job in jobs:
+        window.done(job, GONE, 40 << 20, now=1.0)
+    assert not window.has_room
+    window.clear()
+    window.add(place(0))
+    window.add(place(1))
+    window.done(window.to_read[0], GONE, 33 << 20, now=2.0)
+    assert window.has_room
+    window.done(window.to_read[1], GONE, 33 << 20, now=2.0)
+    assert not window.has_room
+    assert numbers(window.batch(2.0)) == [0]
+
+
 @given(st.permutations(range(30)), st.lists(st.integers(1, 6)))
 def test_pages_are_written_in_their_order_whatever_the_readers_do(
     order: list[int], steps: list[int]

@@ -175,6 +175,28 @@ def test_waits_grow_and_at_last_there_is_no_hope(nursery: Nursery) -> None:
     assert child.hopeless
 
 
+def test_ends_count_in_a_row(nursery: Nursery) -> None:
+    child = nursery.child("moody")
+    child.open()
+    for _ in range(4):
+        child.cover(COVERED)
+        nursery.until(lambda: child.down)
+        nursery.now += 100
+        child.second(nursery.now)
+    nursery.until(lambda: child.report.pages)
+    killed(child)
+    nursery.until(lambda: child.down)
+    for _ in range(3):
+        nursery.now += 100
+        child.second(nursery.now)
+        nursery.until(lambda: child.down)
+        assert not child.hopeless
+    nursery.now += 100
+    child.second(nursery.now)
+    nursery.until(lambda: child.down)
+    assert child.hopeless
+
+
 ASK = DueAsk("2026-11-24T08:00:00Z", ("2026-11-23T08:00:00Z", -3), 10, ["b.test"])
 
 
