@@ -119,7 +119,11 @@ class Node:
     @property
     def deadline(self) -> float:
         """When `step` has something to do, if no answer comes before."""
-        return min(self._beat_at, self._tick_at)
+        if self.is_over or self._is_quitting:
+            return float("inf")
+        if self.session:
+            return min(self._beat_at, self._tick_at)
+        return float("inf") if self._joining and not self._is_leaving else self._beat_at
 
     def leave(self) -> None:
         """Leave in order: what is in flight lands, all is written, and others take the shards."""

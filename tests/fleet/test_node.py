@@ -76,6 +76,46 @@ def test_a_node_that_leaves_is_replaced_at_once_and_repeats_nothing() -> None:
     assert world.log.again == 0
 
 
+def test_a_node_with_nothing_to_do_sleeps() -> None:
+    world = World(7, pages=400, hosts=20)
+    for _ in range(2):
+        world.start(0.0)
+    one, other = world.crawls
+
+    def sleeps(crawl: Crawl) -> bool:
+        crawl.node.step(world.now)
+        return crawl.node.deadline > world.now
+
+    # Redis has not answered the join.
+    for seconds in (0.0, 5.0, 3600.0):
+        world.now = seconds
+        assert sleeps(one) and not one.node.session
+    go(world, 5.0)
+    assert one.node.session and sleeps(one)
+    # Nor does it answer the session.
+    world.cut(one, 50.0)
+    for _ in range(90):
+        go(world, 0.5)
+        assert sleeps(one)
+    other.node.leave()
+    other.flight.clear()
+    while not other.node.is_over:
+        assert sleeps(other)
+        world.step()
+    assert sleeps(other)
+
+
+def test_a_node_that_leaves_before_it_has_joined_does_so_within_a_second() -> None:
+    world = World(7, pages=400, hosts=20)
+    world.start(60.0)
+    [crawl] = world.crawls
+    crawl.node.step(0.0)
+    crawl.node.leave()
+    assert crawl.node.deadline <= 1.0
+    crawl.node.step(1.0)
+    assert crawl.node.is_over
+
+
 def test_nodes_that_wait_for_redis_open_nothing_and_repeat_nothing() -> None:
     world = running(2, 6.0)
     for k, crawl in enumerate(world.crawls):

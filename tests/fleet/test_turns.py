@@ -145,6 +145,53 @@ def test_a_turn_that_was_granted_long_ago_is_asked_for_again() -> None:
     assert hall.fetcher.started[1:] == ["http://a.test/1"]
 
 
+def sleeps(turns: Turns, now: float) -> bool:
+    """Whether a step leaves nothing to be done at once."""
+    turns.step(now)
+    return turns.deadline is None or turns.deadline > now
+
+
+def test_a_node_that_may_not_open_requests_sleeps_and_gives_its_turns_back() -> None:
+    """The fleet is paused, for hours."""
+    hall = Hall()
+    for number in (1, 2):
+        hall.start(number)
+    hall.taker.answer(0.0)
+    hall.certain = False
+    assert sleeps(hall.turns, 0.0)
+    hall.taker.answer(0.5)
+    assert all(sleeps(hall.turns, float(now)) for now in range(1, 4))
+    assert hall.taker.rests == []
+    assert all(sleeps(hall.turns, float(now)) for now in range(4, 1000))
+    assert hall.taker.rests == [("192.0.2.1", 0.0)]
+    assert (hall.taker.asked, hall.turns.busy) == ([], 2)
+    hall.certain = True
+    hall.turns.step(1000.0)
+    assert sorted(address for address, _ in hall.taker.asked) == ["192.0.2.1", "192.0.2.2"]
+    hall.taker.answer(0.0)
+    hall.turns.step(1000.1)
+    assert len(hall.fetcher.started) == 1
+
+
+def test_requests_for_which_no_handle_is_left_sleep() -> None:
+    """The operator has set pagesConnexions to less than what waits."""
+    hall = Hall()
+    for number in (1, 2, 3):
+        hall.start(number)
+    hall.fetcher.size = 1
+    for _ in range(2):
+        hall.taker.answer(0.0)
+    hall.taker.answer(0.5)
+    assert all(sleeps(hall.turns, 0.1 * tenth) for tenth in range(100))
+    assert len(hall.fetcher.started) == 1
+    assert (hall.taker.rests, hall.taker.asked) == ([("192.0.2.2", 0.0)], [])
+    hall.fetcher.ready = 1
+    hall.turns.step(10.0)
+    assert hall.turns.deadline is not None and hall.turns.deadline <= 10.0
+    hall.turns.step(10.0)
+    assert sorted(address for address, _ in hall.taker.asked) == ["192.0.2.2", "192.0.2.3"]
+
+
 def test_abort_forgets_all() -> None:
     hall = Hall()
     for number in (1, 2, 3):

@@ -20,7 +20,7 @@ from larbinpy.url import Url
 #: Seconds after which a turn ends if its node no longer says anything; waitDuration comes after
 #: that, since the request may have lasted as long.
 LEASE = 10.0
-#: Seconds after which a turn that was granted is not used: it must last until it is renewed.
+#: Seconds after which a turn that was granted is given back: it must last until it is renewed.
 _FRESH = 5.0
 #: Seconds after which a turn is asked for again, at most; and taken again, in flight.
 _LONGEST = 1.0
@@ -101,13 +101,21 @@ class Turns:
     @property
     def deadline(self) -> float | None:
         times = [self._fetcher.deadline]
-        if self._granted:
-            times.append(self._now)
-        if self._refused:
-            times.append(self._refused[0][0])
+        if self._opens:
+            if self._granted:
+                times.append(self._now)
+            if self._refused:
+                times.append(self._refused[0][0])
+        elif self._granted:
+            times.append(self._granted[0][2])
         if self._flying:
             times.append(self._renew_at)
         return min((time for time in times if time is not None), default=None)
+
+    @property
+    def _opens(self) -> bool:
+        """Whether a request may be opened now. Until then, those that wait ask for no turns."""
+        return bool(self._granted or self._refused) and self._fetcher.free > 0 and self._certain()
 
     def start(self, request: Request, now: float) -> None:
         """Fetch, as soon as it is this node's turn."""
@@ -127,29 +135,35 @@ class Turns:
             if wait == 0.0:
                 self._granted.append((request, place, until))
             else:
-                again = self._now + (_LONGEST if wait is None else min(wait, _LONGEST))
-                heappush(self._refused, (again, next(self._order), request))
+                seconds = _LONGEST if wait is None else min(wait, _LONGEST)
+                self._ask_at(self._now + seconds, request)
 
         self._turns.turn(place, LEASE + self._wait(), answered)
+
+    def _ask_at(self, time: float, request: Request) -> None:
+        heappush(self._refused, (time, next(self._order), request))
 
     def step(self, now: float) -> list[Page]:
         """Open the requests whose turns have come; return the pages that ended."""
         self._now = now
-        while self._refused and self._refused[0][0] <= now:
-            self._ask(heappop(self._refused)[2])
         # Asked once: libcurl writes all these requests in the fetcher's step, below.
-        is_certain = bool(self._granted) and self._certain()
-        while is_certain and self._granted and self._fetcher.free:
-            request, place, until = self._granted.popleft()
+        opens = self._opens
+        while self._granted:
+            request, place, until = self._granted[0]
             if now >= until:
                 # The crawl was paused, or too few handles were free.
                 self._turns.rest(place, 0.0)
-                self._ask(request)
-                continue
-            del self._parked[id(request.url)]
-            if place:
-                self._flying[id(request.url)] = place
-            self._fetcher.start(request, now)
+                self._ask_at(now, request)
+            elif opens and self._fetcher.free:
+                del self._parked[id(request.url)]
+                if place:
+                    self._flying[id(request.url)] = place
+                self._fetcher.start(request, now)
+            else:
+                break
+            self._granted.popleft()
+        while opens and self._refused and self._refused[0][0] <= now:
+            self._ask(heappop(self._refused)[2])
         pages = self._fetcher.step(now)
         for page in pages if self._flying else ():
             if place := self._flying.pop(id(page.url), ""):
