@@ -71,6 +71,9 @@ class Page:
     received: int = 0
     #: One short line with the reason, if the outcome alone does not give it.
     detail: str = ""
+    #: A reply came whose Content-Encoding could not be decoded: no sign of overload. The next
+    #: request offers no coding.
+    misread: bool = False
     #: Makes the list of `links`, once the page is parsed.
     list_links: Callable[[], list[str]] = list
     #: Its encoding, once it is parsed.

@@ -45,7 +45,7 @@ HOMES = {
     "h11": "console",
     "warcio": "output.warc.records database.sources",
     "isal": "storage.deflate database.prepared fleet.letters",
-    "zstandard": "database",
+    "zstandard": "database fetch.codings",
     "pymysql": "database.mysql",
     "Stemmer": "search",
     "opencc": "search",

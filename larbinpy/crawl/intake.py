@@ -217,6 +217,10 @@ class Intake:
             self._output_reply(page)
             self._frontier.robots_done(page, now, self._wall())
             return
+        if page.misread and not page.url.attempt:
+            self._output_reply(page)
+            self._frontier.again(page, now, self._wall())
+            return
         soft_404 = self._soft_404s.judge(page)
         if soft_404:
             page.outcome, page.detail = Outcome.ERR_40X, soft_404

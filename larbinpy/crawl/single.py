@@ -72,7 +72,7 @@ def fetch(
         options = of_login(options, url, url.ask)
     request = Request(url, permitted[0], any_reply, config.max_page_size, options, headers)
     page = _request(request, poller, network.fetcher)
-    if page.outcome is Outcome.EARLY_STOP and page.status and not page.body:
+    if page.misread or (page.outcome is Outcome.EARLY_STOP and page.status and not page.body):
         url.attempt += 1
         page = _request(request, poller, network.fetcher)
     return page

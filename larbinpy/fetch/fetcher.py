@@ -43,9 +43,9 @@ class Fetcher:
     transfer. A request ends once, in the list that `step` returns or with `abort`. Sockets,
     timer, handles and transfers are in one class because all of them take part in that.
 
-    A page with a wrong Content-Encoding or Content-Length fails as earlyStop. When it is
-    requested again, that header is ignored (and no coding is offered), so that the next attempt
-    returns the body as it was sent.
+    A page whose Content-Encoding libcurl cannot decode, or with a wrong Content-Length, fails as
+    earlyStop and is `misread`. When it is requested again, no coding is offered, and `codings`
+    decodes what comes; or the length is ignored.
     """
 
     def __init__(
@@ -121,7 +121,9 @@ class Fetcher:
         try:
             if self._options.get(curl) is not request.options:
                 self._adopt(curl, request.options)
-            options.single(curl.setopt, request, self._lenient.pop(request.url.href, 0))
+            leniency = self._lenient.pop(request.url.href, 0)
+            transfer.coded = leniency in options.UNDECODED
+            options.single(curl.setopt, request, leniency)
         except (ValueError, pycurl.error) as error:
             self._options.pop(curl, None)
             self._free.append(curl)
@@ -261,8 +263,10 @@ class Fetcher:
         page.first_byte_ms = round(curl.getinfo(pycurl.STARTTRANSFER_TIME) * 1000)
         page.received = bytes_received(curl)
         self._brake.charge(curl, page.received)
-        if code in options.LENIENCY and page.outcome is Outcome.EARLY_STOP and not page.body:
+        if code in options.LENIENCY and page.outcome is Outcome.EARLY_STOP:
             self._remember(page.url.href, code)
+            page.misread = code in options.UNDECODED
+            page.detail = page.detail or "its packed content is damaged, or more follows it"
         self._return(curl)
         return page
 

@@ -19,9 +19,11 @@ _SUPPRESS_CONNECT_HEADERS = 265
 
 _PROTOCOLS = pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS
 
-#: Errors that a more lenient request avoids: a Content-Encoding that the body does not have or
-#: that is unknown, and a Content-Length that is not a number.
-LENIENCY = frozenset({pycurl.E_BAD_CONTENT_ENCODING, WEIRD_SERVER_REPLY})
+#: libcurl's errors for a body that it cannot decode: it is not packed as its Content-Encoding
+#: says, or in an unknown way; or (a write error of its own) more follows the packed content.
+UNDECODED = frozenset({pycurl.E_BAD_CONTENT_ENCODING, pycurl.E_WRITE_ERROR})
+#: Errors that a more lenient request avoids; the last is a Content-Length that is not a number.
+LENIENCY = UNDECODED | {WEIRD_SERVER_REPLY}
 
 _AUTH = {
     "": pycurl.HTTPAUTH_BASIC | pycurl.HTTPAUTH_DIGEST,
@@ -137,10 +139,10 @@ def single(setopt: Setter, request: Request, leniency: int) -> None:
         # a proxy the option is left out: it would force a tunnel to an address, but the proxy
         # resolves hosts itself.
         setopt(pycurl.CONNECT_TO, [f"::{_bracketed(request.address)}:"])
-    as_sent = leniency == pycurl.E_BAD_CONTENT_ENCODING
+    coded = leniency in UNDECODED
     # Empty: offer all codings that libcurl was built with: gzip, deflate, br.
-    setopt(pycurl.ENCODING, "identity" if as_sent else "")
-    setopt(pycurl.HTTP_CONTENT_DECODING, not as_sent)
+    setopt(pycurl.ENCODING, "identity" if coded else "")
+    setopt(pycurl.HTTP_CONTENT_DECODING, not coded)
     # Without a usable Content-Length, the body ends with the connection.
     to_the_end = leniency == WEIRD_SERVER_REPLY
     setopt(pycurl.IGNORE_CONTENT_LENGTH, to_the_end)

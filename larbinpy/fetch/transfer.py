@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import pycurl
 
+from larbinpy.fetch.codings import decode
 from larbinpy.fetch.errors import proxy_unauthorized
 from larbinpy.fetch.settings import Request
 from larbinpy.outcome import Outcome, of_status
@@ -54,6 +55,8 @@ class Transfer:
         #: The head of the request, as sent.
         self.sent = b""
         self.complete = False
+        #: libcurl leaves the body in the codings of its Content-Encoding.
+        self.coded = False
         #: Decoded bytes of the body that were kept.
         self.size = 0
         self.header_bytes = 0
@@ -119,9 +122,7 @@ class Transfer:
         self.size += len(self._chunks[-1])
         if len(chunk) <= room:
             return None
-        self._truncated = "length"
-        self._stop = Outcome.TOO_BIG
-        self._detail = f"cut at {self.request.max_size} bytes"
+        self._cut()
         return 0
 
     def overdue(self, now: float) -> bool:
@@ -143,6 +144,11 @@ class Transfer:
             self._truncated = "disconnect"
         body = b"".join(self._chunks)
         self._chunks.clear()
+        misread = False
+        if self.coded:
+            body, fault = self._decoded(body)
+            if fault and failure is None and self._stop is None:
+                misread, failure, message = True, Outcome.EARLY_STOP, fault
         return Page(
             self.request.url,
             self._outcome(failure),
@@ -153,7 +159,23 @@ class Transfer:
             body=body,
             truncated=self._truncated,
             detail=self._explained(message),
+            misread=misread,
         )
+
+    def _decoded(self, body: bytes) -> tuple[bytes, str]:
+        """The body without its codings, and what is wrong with it; empty if nothing is."""
+        declared = dict(reversed(self.headers)).get
+        codings = ", ".join(value for name, value in self.headers if name == "content-encoding")
+        media_type, most = content_type(declared("content-type"))[0], self.request.max_size
+        decoded = decode(body, codings, media_type, most)
+        if decoded.is_cut:
+            self._cut()
+        return decoded.body, decoded.fault
+
+    def _cut(self) -> None:
+        self._truncated = "length"
+        self._stop = Outcome.TOO_BIG
+        self._detail = f"cut at {self.request.max_size} bytes"
 
     def _explained(self, message: str) -> str:
         """The detail of the page; `message` is libcurl's."""

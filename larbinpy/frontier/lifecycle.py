@@ -298,7 +298,7 @@ class SiteLifecycle:
         An OPEN site that has not answered `_DEAD_AFTER` requests in a row is closed.
         """
         site = self.landed(page, now, wall)
-        site.count_page(page.outcome, page.status)
+        site.count_page(page)
         page.url.attempt += 1
         tries_left = not last and page.url.attempt <= site.settings.retries and not site.spent
         retry = tries_left and is_retried(page.outcome, page.status)

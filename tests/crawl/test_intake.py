@@ -191,6 +191,20 @@ def test_a_failure_is_tried_again_and_then_reported(case: Case) -> None:
     assert case.outcomes == {"/": "err50X"}
 
 
+def test_a_page_that_could_not_be_decoded_is_asked_for_again_at_once(case: Case) -> None:
+    [url] = case.fly("/")
+    case.land(url, outcome=Outcome.EARLY_STOP, misread=True)
+    case.intake.step()
+    # Its reply is known to the outputs; it is no failure, and the site gets no pause.
+    assert case.plug.given == [("replied", "/")]
+    assert (case.outcomes, case.frontier.view.retried) == ({}, 0)
+    [again] = case.fly()
+    assert (again, again.attempt) == (url, 1)
+    case.land(again, outcome=Outcome.EARLY_STOP, misread=True)
+    case.intake.step()
+    assert (case.fly(), case.outcomes) == ([], {"/": "earlyStop"})
+
+
 def test_without_a_reply_there_is_no_output(case: Case) -> None:
     [url] = case.fly("/")
     case.land(url, 0, outcome=Outcome.TIMEOUT)

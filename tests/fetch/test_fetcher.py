@@ -3,6 +3,7 @@
 import gzip
 import json
 import socket
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import pycurl
 import pytest
+import zstandard
 from _pytest.mark import ParameterSet
 
 from larbinpy.fetch.fetcher import printable_detail
@@ -621,14 +623,71 @@ def test_a_wrong_coding_is_ignored_the_second_time(loop: Loop, coding: str) -> N
     assert head(server.requests[3])[1]["accept-encoding"] == "deflate, gzip, br"
 
 
-def test_a_coding_that_fails_at_the_end_is_not_ignored(loop: Loop) -> None:
-    """There was a body, so the header is right."""
-    coded = gzip.compress(b"text " * 100_000)
-    server = loop.serve(once(reply(coded[:-8] + b"checksum", "Content-Encoding: gzip")))
+PACKED = gzip.compress(b"text " * 100, mtime=0)
+
+
+@pytest.mark.parametrize(
+    ("coding", "body", "size"),
+    [
+        ("gzip", PACKED + PACKED, 1000),
+        ("gzip", PACKED + bytes(512), 500),
+        ("gzip", PACKED + b"\n", 500),
+        ("deflate", zlib.compress(b"text " * 100) + b"\n", 500),
+        ("gzip, gzip", PACKED, 500),
+        ("zstd", zstandard.compress(b"text " * 100), 500),
+    ],
+)
+def test_what_libcurl_does_not_unpack_is_a_page_the_second_time(
+    loop: Loop, coding: str, body: bytes, size: int
+) -> None:
+    server = loop.serve(once(reply(body, f"Content-Encoding: {coding}")))
+    first = loop.fetch(server.url())
+    assert (first.outcome, first.misread, first.detail != "") == (Outcome.EARLY_STOP, True, True)
     page = loop.fetch(server.url())
-    assert (page.outcome, page.body != b"") == (Outcome.EARLY_STOP, True)
+    assert (page.outcome, page.body, page.misread) == (
+        Outcome.SUCCESS,
+        b"text " * (size // 5),
+        False,
+    )
+    assert head(server.requests[1])[1]["accept-encoding"] == "identity"
+
+
+@pytest.mark.parametrize(
+    ("coding", "body"),
+    [
+        ("gzip", PACKED[:-8] + b"checksum"),
+        ("compress", b"\x1f\x9d\x90abc"),
+        ("lzma", b"\x5d\0\0\x80\0"),
+    ],
+)
+def test_what_nobody_can_unpack_is_no_page(loop: Loop, coding: str, body: bytes) -> None:
+    server = loop.serve(once(reply(body, f"Content-Encoding: {coding}")))
+    for _ in range(2):
+        page = loop.fetch(server.url())
+        assert (page.outcome, page.misread) == (Outcome.EARLY_STOP, True)
+    assert (page.body, page.truncated) == (b"", None)
+    assert page.detail.startswith(("it is packed as", "its packed content is damaged"))
+
+
+def test_what_we_unpack_is_cut_at_the_limit(loop: Loop) -> None:
+    body = zstandard.compress(bytes(1_000_000))
+    server = loop.serve(once(reply(body, "Content-Encoding: zstd")))
+    loop.fetch(server.url(), max_size=1000)
+    page = loop.fetch(server.url(), max_size=1000)
+    assert (page.outcome, page.truncated, len(page.body)) == (Outcome.TOO_BIG, "length", 1000)
+    assert page.detail == "cut at 1000 bytes"
+
+
+def test_a_connection_that_breaks_within_a_coded_body_is_no_wrong_coding(loop: Loop) -> None:
+    whole = reply(PACKED + PACKED, "Content-Encoding: gzip")
+    server = loop.serve(once(whole), once(whole[:-5]))
     loop.fetch(server.url())
-    assert head(server.requests[1])[1]["accept-encoding"] == "deflate, gzip, br"
+    page = loop.fetch(server.url())
+    assert (page.outcome, page.misread, page.truncated) == (
+        Outcome.EARLY_STOP,
+        False,
+        "disconnect",
+    )
 
 
 def test_a_reply_without_headers(loop: Loop) -> None:

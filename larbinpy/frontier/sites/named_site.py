@@ -7,6 +7,7 @@ from larbinpy.frontier.sites.robots_cache import PackedRobots
 from larbinpy.frontier.sites.settings import Quota, SiteSettings
 from larbinpy.frontier.sites.states import AT_REST, STEPS, TRANSITIONS, Event, State
 from larbinpy.outcome import UNREACHABLE, Outcome
+from larbinpy.page import Page
 from larbinpy.url import Url, host_of
 
 
@@ -289,15 +290,15 @@ class NamedSite:
         """Forget the addresses, because the site leaves memory."""
         self.addresses = ()
 
-    def count_page(self, outcome: Outcome, status: int) -> None:
-        """Count a fetched or failed page; `status` is 0 if no server answered."""
-        if outcome is Outcome.SUCCESS:
+    def count_page(self, page: Page) -> None:
+        """Count a fetched or failed page; a sitemap that is not where it was looked for is none."""
+        if page.outcome is Outcome.SUCCESS:
             self.fetched += 1
-        else:
+        elif not page.vain:
             self.failed += 1
-        if status:
+        if page.status:
             self.silence = 0
-        elif outcome in UNREACHABLE:
+        elif page.outcome in UNREACHABLE:
             self.silence += 1
 
     def prove(self, *, proven: bool) -> None:

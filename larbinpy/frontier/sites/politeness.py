@@ -84,7 +84,8 @@ class Pace:
     def answered(self, page: Page) -> None:
         """Adapt the delay to the result of a request."""
         seconds = page.first_byte_ms / 1000
-        if page.outcome in _OVERLOADED or asks_for_less(page.status):
+        is_overloaded = page.outcome in _OVERLOADED and not page.misread
+        if is_overloaded or asks_for_less(page.status):
             self._extra = self._above_least(max(self.delay * 2, _FIRST_STEP))
         elif page.status:
             self._ease(seconds)

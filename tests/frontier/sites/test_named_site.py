@@ -10,6 +10,7 @@ from larbinpy.frontier.sites.politeness import Waits
 from larbinpy.frontier.sites.settings import SiteSettings
 from larbinpy.frontier.sites.states import TRANSITIONS, Event, State
 from larbinpy.outcome import Outcome
+from larbinpy.page import Page
 from larbinpy.url import Url
 from tests.support.frontiers import held_by
 
@@ -239,7 +240,17 @@ def test_no_wait_ends_before_the_site_allows(site: NamedSite) -> None:
 def test_a_reply_ends_the_silence(
     site: NamedSite, outcome: Outcome, status: int, silence: int
 ) -> None:
-    site.count_page(Outcome.TIMEOUT, 0)
-    site.count_page(outcome, status)
+    url = Url("http://a.test/", 1)
+    site.count_page(Page(url, Outcome.TIMEOUT))
+    site.count_page(Page(url, outcome, status))
     success = outcome is Outcome.SUCCESS
     assert (site.fetched, site.failed, site.silence) == (success, 2 - success, silence)
+
+
+def test_a_sitemap_that_is_not_there_is_no_failure_of_its_site(site: NamedSite) -> None:
+    guessed = Url("http://a.test/sitemap.xml", 1, guess=True)
+    site.count_page(Page(guessed, Outcome.ERR_40X, 404))
+    assert (site.fetched, site.failed) == (0, 0)
+    site.count_page(Page(guessed, Outcome.SUCCESS, 200))
+    site.count_page(Page(Url(guessed.href, 1), Outcome.ERR_40X, 404))
+    assert (site.fetched, site.failed) == (1, 1)

@@ -69,6 +69,14 @@ def test_a_refusal_doubles_the_delay_and_good_answers_take_it_back(outcome: Outc
     assert ours.delay == 1
 
 
+def test_a_page_that_could_not_be_decoded_is_no_sign_of_overload() -> None:
+    ours = pace(1, 60)
+    misread = page(outcome=Outcome.EARLY_STOP)
+    misread.misread = True
+    ours.answered(misread)
+    assert ours.delay == 1
+
+
 @pytest.mark.parametrize("status", [429, 503])
 def test_too_many_requests_is_a_refusal(status: int) -> None:
     ours = pace(0, 60)
