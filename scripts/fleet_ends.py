@@ -15,7 +15,7 @@ from experiments.fleetredis import FaultyRedis, FaultyServer
 from experiments.runs import say
 from fleet_test import Nodes, Web
 
-from tests.support.redisserver import free_port
+from tests.support.ports import free_port
 
 _ADDRESSES = 16
 _LONGEST = 120.0

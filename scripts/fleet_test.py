@@ -30,7 +30,7 @@ from experiments.fleetredis import (
 from experiments.runs import PYTHON, say
 
 from larbinpy.exit_status import USAGE, Ending
-from tests.support.redisserver import free_port
+from tests.support.ports import free_port
 
 _BRANCHES = 3
 _CROSS_LINKS = 4

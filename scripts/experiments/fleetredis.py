@@ -12,7 +12,8 @@ from typing import NamedTuple, Protocol
 import hiredis
 
 from experiments.fleetlog import Request
-from tests.support.redisserver import Cluster, RedisServer, free_port, program_of
+from tests.support.ports import free_port
+from tests.support.redisserver import Cluster, RedisServer, program_of
 
 #: A server, or a master, is killed; a replica takes over on request; slots move.
 KILL, FAILOVER, MOVE = KINDS = ("redis kill", "failover", "move")

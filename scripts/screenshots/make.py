@@ -18,7 +18,7 @@ from experiments import nginx
 from larbinpy.demo import serve
 from larbinpy.loop.poller import Poller
 from tests.support.browser import Browser
-from tests.support.crawling import free_port
+from tests.support.ports import free_port
 
 #: Picture, address, width and height (pixels).
 PICTURES = (

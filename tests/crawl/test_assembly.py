@@ -29,6 +29,7 @@ from larbinpy.storage.state import State, StateError
 from larbinpy.storage.store import owed_urls
 from tests.support.enginefakes import Clock
 from tests.support.frontiers import owed, pool_of
+from tests.support.ports import free_port
 
 SEEDS = ("http://a.test/", "http://b.test/")
 
@@ -170,13 +171,6 @@ def test_all_is_closed_at_the_end(assemble: Assembler) -> None:
     assert plug.closed
     assert not (assemble.folder / "state/reserve").exists()
     assert len(os.listdir("/proc/self/fd")) == before
-
-
-def free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        port: int = sock.getsockname()[1]
-        return port
 
 
 # The network.

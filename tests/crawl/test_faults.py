@@ -13,7 +13,7 @@ from larbinpy.page import Page
 from larbinpy.storage.state import State
 from larbinpy.storage.store import owed_urls
 from larbinpy.url import Url
-from tests.support.crawling import free_port
+from tests.support.ports import free_port
 from tests.support.smallweb import ADDRESSES, Answer, Web
 from tests.support.smallworld import Pages, World, Worlds
 

@@ -12,8 +12,9 @@ from larbinpy.crawl.resources.surroundings import Tuning
 from larbinpy.demo import Serving
 from larbinpy.storage.state import StateError
 from tests.support.crawling import crawl_demo
+from tests.support.ports import free_port
 from tests.support.smallweb import Answer, Web
-from tests.support.smallworld import Client, World, Worlds, free_port
+from tests.support.smallworld import Client, World, Worlds
 
 pytest_plugins = ["tests.support.demoweb", "tests.support.smallcrawls"]
 

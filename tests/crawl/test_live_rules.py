@@ -7,8 +7,9 @@ import pytest
 
 from larbinpy import Start
 from larbinpy.observe.report.formats import Report
+from tests.support.ports import free_port
 from tests.support.smallweb import Answer, Web
-from tests.support.smallworld import Client, Worlds, free_port
+from tests.support.smallworld import Client, Worlds
 
 pytest_plugins = ["tests.support.smallcrawls"]
 pytestmark = pytest.mark.slow

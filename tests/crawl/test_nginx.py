@@ -19,7 +19,7 @@ import pytest
 
 from larbinpy.config import load
 from larbinpy.crawl.crawl import Crawl
-from tests.support.crawling import free_port
+from tests.support.ports import free_port
 
 pytestmark = pytest.mark.slow
 

@@ -10,8 +10,9 @@ from larbinpy import PlugError, RequestOptions
 from larbinpy.storage.state import State
 from larbinpy.storage.store import owed_urls
 from larbinpy.url import Url
+from tests.support.ports import free_port
 from tests.support.smallweb import Web
-from tests.support.smallworld import Client, Pages, Worlds, free_port
+from tests.support.smallworld import Client, Pages, Worlds
 
 pytest_plugins = ["tests.support.smallcrawls"]
 

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 import pytest
 
 from tests.support.certificates import self_signed
+from tests.support.ports import free_port
 from tests.support.smallweb import ADDRESSES, Answer, Web
-from tests.support.smallworld import World, Worlds, free_port
+from tests.support.smallworld import World, Worlds
 from tests.support.webserver import Act, WebServer, reply
 
 pytest_plugins = ["tests.support.smallcrawls"]

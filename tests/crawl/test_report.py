@@ -17,8 +17,9 @@ from larbinpy.observe.report.formats import Report, csv_pieces, json_pieces
 from larbinpy.observe.report.text import whole
 from tests.support.crawling import World as ProcessWorld
 from tests.support.crawling import html, missing, one_line
+from tests.support.ports import free_port
 from tests.support.smallweb import Answer, Web
-from tests.support.smallworld import Client, World, Worlds, free_port
+from tests.support.smallworld import Client, World, Worlds
 
 pytest_plugins = ["tests.support.smallcrawls", "tests.support.crawlworld"]
 

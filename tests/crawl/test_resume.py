@@ -15,12 +15,12 @@ from tests.support.crawling import (
     Crawler,
     Web,
     World,
-    free_port,
     html,
     missing,
     moved,
     one_line,
 )
+from tests.support.ports import free_port
 from tests.support.processes import cpu
 from tests.support.webserver import Act, Step, Until
 

@@ -10,7 +10,8 @@ from urllib.request import urlopen
 
 import pytest
 
-from tests.support.crawling import Asked, Crawler, World, free_port, html
+from tests.support.crawling import Asked, Crawler, World, html
+from tests.support.ports import free_port
 from tests.support.processes import children, command
 from tests.support.webserver import Until
 

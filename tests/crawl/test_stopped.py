@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from larbinpy.console.terminal.log_tail import follow
-from tests.support.crawling import Web, World, free_port, html, missing, moved, one_line
+from tests.support.crawling import Web, World, html, missing, moved, one_line
+from tests.support.ports import free_port
 
 pytest_plugins = ["tests.support.crawlworld"]
 

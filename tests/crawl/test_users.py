@@ -9,7 +9,8 @@ import pytest
 
 from larbinpy.loop.poller import READ
 from tests.support.browser import Browser, Tab
-from tests.support.crawling import Asked, World, free_port, html, missing
+from tests.support.crawling import Asked, World, html, missing
+from tests.support.ports import free_port
 from tests.support.webserver import Step, Until
 
 pytest_plugins = ["tests.support.crawlworld"]

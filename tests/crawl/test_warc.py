@@ -25,9 +25,10 @@ from larbinpy.demo import Serving
 from larbinpy.frontier.sizes import FrontierSizes
 from larbinpy.output.warc.warc import WarcOutput
 from larbinpy.page import Page
-from tests.support.crawling import Crawled, free_port, read_log
+from tests.support.crawling import Crawled, read_log
 from tests.support.killing import KillTest
 from tests.support.killweb import KnownWeb
+from tests.support.ports import free_port
 from tests.support.smallweb import Answer, Web
 from tests.support.smallworld import Worlds
 from tests.support.warcs import Found, captures, records, warcs

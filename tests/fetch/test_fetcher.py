@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import socket
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -19,6 +18,7 @@ from larbinpy.fetch.settings import FetchSettings, Refusal, Request, RequestOpti
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.url import Url, canonical
+from tests.support.ports import free_port
 from tests.support.suites import suite
 from tests.support.webserver import Act, Drip, Loop, Until, once, reply
 
@@ -59,11 +59,6 @@ def head(request: bytes) -> tuple[str, dict[str, str]]:
     first, *lines = request.decode("latin-1").rstrip().split("\r\n")
     fields = (line.lower().partition(": ") for line in lines)
     return first, {name: value for name, _, value in fields}
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 def test_a_page(loop: Loop) -> None:

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.crawling import Answer, Asked, free_port, html, moved, ok, one_line
+from tests.support.crawling import Answer, Asked, html, moved, ok, one_line
 from tests.support.fleetworld import Fleet
+from tests.support.ports import free_port
 from tests.support.webserver import Step
 
 pytest_plugins = ["tests.support.fleetcrawls"]

@@ -12,8 +12,9 @@ from larbinpy import Start
 from larbinpy.cli import main
 from larbinpy.config import ConfigError
 from tests.support.keywords import effect_of
+from tests.support.ports import free_port
 from tests.support.smallweb import Web
-from tests.support.smallworld import Worlds, free_port
+from tests.support.smallworld import Worlds
 
 pytest_plugins = ["tests.support.smallcrawls"]
 pytestmark = pytest.mark.slow

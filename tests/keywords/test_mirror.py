@@ -13,8 +13,9 @@ from larbinpy.output.mirror.catalog import Catalog, is_rewritten
 from larbinpy.storage.state import State, StateError
 from larbinpy.storage.store import owed_urls
 from tests.support.keywords import effect_of
+from tests.support.ports import free_port
 from tests.support.smallweb import Answer, Web
-from tests.support.smallworld import Client, World, Worlds, free_port
+from tests.support.smallworld import Client, World, Worlds
 
 pytest_plugins = ["tests.support.smallcrawls"]
 pytestmark = pytest.mark.slow

@@ -12,8 +12,9 @@ import pytest
 from tests.support.certificates import self_signed
 from tests.support.keywords import effect_of
 from tests.support.nameserver import Action, NameServer, answer, drop
+from tests.support.ports import free_port
 from tests.support.smallweb import ADDRESSES, Web
-from tests.support.smallworld import World, Worlds, free_port
+from tests.support.smallworld import World, Worlds
 from tests.support.webserver import Act, WebServer, reply
 
 pytest_plugins = ["tests.support.smallcrawls"]

@@ -11,8 +11,9 @@ from larbinpy.storage.state import State
 from larbinpy.storage.store import owed_urls
 from tests.support import promlint
 from tests.support.keywords import effect_of
+from tests.support.ports import free_port
 from tests.support.smallweb import ADDRESSES, Web
-from tests.support.smallworld import Client, World, Worlds, free_port
+from tests.support.smallworld import Client, World, Worlds
 
 pytest_plugins = ["tests.support.smallcrawls"]
 pytestmark = pytest.mark.slow

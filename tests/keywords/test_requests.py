@@ -14,9 +14,10 @@ import pytest
 from larbinpy import Start
 from larbinpy.config import ConfigError
 from tests.support.keywords import effect_of
+from tests.support.ports import free_port
 from tests.support.relay import Relay
 from tests.support.smallweb import ADDRESSES, Answer, Web
-from tests.support.smallworld import Client, World, Worlds, free_port
+from tests.support.smallworld import Client, World, Worlds
 from tests.support.warcs import records, warcs
 from tests.support.webserver import Act, WebServer, reply
 

@@ -10,8 +10,9 @@ import pytest
 from larbinpy import Start
 from larbinpy.console.status.health import Level, findings
 from tests.support.keywords import effect_of
+from tests.support.ports import free_port
 from tests.support.smallweb import Answer, Web
-from tests.support.smallworld import Client, World, Worlds, free_port
+from tests.support.smallworld import Client, World, Worlds
 
 pytest_plugins = ["tests.support.smallcrawls"]
 pytestmark = pytest.mark.slow

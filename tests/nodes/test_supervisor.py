@@ -7,8 +7,9 @@ import signal
 
 import pytest
 
-from tests.support.crawling import World, free_port, one_line
+from tests.support.crawling import World, one_line
 from tests.support.fleetweb import HOSTS, LONG, FleetWeb
+from tests.support.ports import free_port
 from tests.support.processes import children, command
 from tests.support.redisjoin import address, settings_of
 from tests.support.redisserver import RedisServer, program_of

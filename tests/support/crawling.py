@@ -7,7 +7,6 @@
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 import time
@@ -279,14 +278,6 @@ class World:
         self.end_crawlers()
         for close in self._closers:
             close()
-
-
-def free_port() -> int:
-    """A port that is free on every IPv4 address of this machine."""
-    with socket.socket() as sock:
-        sock.bind(("0.0.0.0", 0))
-        port: int = sock.getsockname()[1]
-        return port
 
 
 def one_line(crawler: Crawler) -> str:

@@ -7,7 +7,8 @@ import pytest
 
 from larbinpy.fleet.area import AreaLog
 from tests.support.fleetworld import NUMBERS, BoardAsker, Boards, Fleet
-from tests.support.redisserver import RedisServer, free_port, program_of
+from tests.support.ports import free_port
+from tests.support.redisserver import RedisServer, program_of
 
 
 @pytest.fixture(scope="module")

@@ -20,6 +20,7 @@ import dns.rdatatype
 import dns.rrset
 
 from larbinpy.loop.poller import READ, WRITE, Poller
+from tests.support.ports import free_port
 
 Action = Callable[["NameServer", dns.message.Message], Iterable[bytes]]
 
@@ -277,14 +278,10 @@ def _udp(port: int = 0) -> socket.socket:
 
 
 def _same_port() -> tuple[socket.socket, socket.socket]:
-    while True:
-        tcp = socket.socket(socket.AF_INET, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
-        tcp.bind(("127.0.0.1", 0))
-        tcp.listen(100)
-        try:
-            return _udp(tcp.getsockname()[1]), tcp
-        except OSError:
-            tcp.close()
+    port = free_port()
+    tcp = socket.create_server(("127.0.0.1", port), backlog=100)
+    tcp.setblocking(False)
+    return _udp(port), tcp
 
 
 # -- actions

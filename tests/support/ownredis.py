@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.redisserver import RedisServer, free_port, program_of
+from tests.support.ports import free_port
+from tests.support.redisserver import RedisServer, program_of
 
 
 @pytest.fixture

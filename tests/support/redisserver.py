@@ -9,17 +9,16 @@ from collections.abc import Callable
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
-from random import randrange
 from typing import Any
 
 import hiredis
 import pytest
 
 from larbinpy.fleet.redis.wire import Argument, pack
+from tests.support.ports import free_port
 
 #: Seconds for a server to start, to end, or to reply.
 _PATIENCE = 20.0
-_given: set[int] = set()
 
 
 def _of_package(package: str, path: str) -> str | None:
@@ -46,22 +45,6 @@ def program_of(engine: str) -> str:
     if program is None:
         pytest.skip(f"the server of {engine} is not installed")
     return program
-
-
-def free_port() -> int:
-    """A port that is free now, as is the one for the bus of a Cluster, 10,000 above.
-
-    No port is also that of a bus. Both are below those that the system gives to clients, which may
-    come before the server. None is given twice.
-    """
-    while True:
-        port = randrange(10_000, 20_000)
-        with socket.socket() as free, socket.socket() as bus, suppress(OSError):
-            free.bind(("127.0.0.1", port))
-            bus.bind(("127.0.0.1", port + 10_000))
-            if port not in _given:
-                _given.add(port)
-                return port
 
 
 class Client:

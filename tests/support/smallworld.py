@@ -332,11 +332,3 @@ class Worlds:
         self.world = World(self.web, **world)
         starts = [f"startUrl {self.web.url(seed)}" for seed in seeds]
         return self.world.run("\n".join([*lines, *starts]) + "\n")
-
-
-def free_port() -> int:
-    """A free port of loopback."""
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        port: int = sock.getsockname()[1]
-        return port

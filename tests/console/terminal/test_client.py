@@ -7,6 +7,7 @@ from larbinpy.console.ports.input_port import MAX_LINE, InputPort
 from larbinpy.console.terminal import client
 from larbinpy.console.terminal.client import NoAnswer, Refusal, follow, read_status, seed
 from tests.support.console_loop import Background, FakeCrawl
+from tests.support.ports import free_port
 from tests.support.snapshots import snapshot
 
 
@@ -29,13 +30,6 @@ def input_port(loop: Background, crawl: FakeCrawl) -> InputPort:
 @pytest.fixture
 def port(input_port: InputPort) -> int:
     return input_port.port
-
-
-@pytest.fixture
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as sock:
-        port: int = sock.getsockname()[1]
-    return port
 
 
 def test_seed(crawl: FakeCrawl, port: int) -> None:
@@ -76,13 +70,14 @@ def test_seeding_reports_a_port_that_closes(loop: Background, input_port: InputP
         seed("127.0.0.1", input_port.port, urls())
 
 
-def test_a_closed_port_is_an_error(free_port: int) -> None:
+def test_a_closed_port_is_an_error() -> None:
+    port = free_port()
     for call in (
-        lambda: seed("127.0.0.1", free_port, ["http://a/"]),
-        lambda: read_status("127.0.0.1", free_port),
-        lambda: next(follow("127.0.0.1", free_port)),
+        lambda: seed("127.0.0.1", port, ["http://a/"]),
+        lambda: read_status("127.0.0.1", port),
+        lambda: next(follow("127.0.0.1", port)),
     ):
-        with pytest.raises(NoAnswer, match=f"no crawl answers at 127.0.0.1:{free_port}") as raised:
+        with pytest.raises(NoAnswer, match=f"no crawl answers at 127.0.0.1:{port}") as raised:
             call()
         assert "\n" not in str(raised.value)
 

@@ -13,8 +13,9 @@ from larbinpy.crawl.resources.surroundings import Tuning
 from larbinpy.storage.checkpoints import Checkpoints
 from larbinpy.storage.state import State
 from larbinpy.storage.store import owed_urls
+from tests.support.ports import free_port
 from tests.support.smallweb import Answer, Web, at_once
-from tests.support.smallworld import Client, World, Worlds, free_port
+from tests.support.smallworld import Client, World, Worlds
 
 pytest_plugins = ["tests.support.smallcrawls"]
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.redisserver import ENGINES, Cluster, RedisServer, free_port, program_of
+from tests.support.ports import free_port
+from tests.support.redisserver import ENGINES, Cluster, RedisServer, program_of
 from tests.support.redisvault import Asker
 
 _NUMBERS = count(1)

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from larbinpy.fleet.vault import Away, Behind, Taken, Verdict
 from tests.support.cuttingproxy import CuttingProxy
-from tests.support.redisserver import Cluster, RedisServer, free_port, program_of
+from tests.support.ports import free_port
+from tests.support.redisserver import Cluster, RedisServer, program_of
 from tests.support.redisvault import Asker, commit_of
 
 Connect = Callable[..., Asker]

@@ -10,7 +10,8 @@ import pytest
 
 from larbinpy.errors import UserError
 from larbinpy.loop.poller import READ
-from tests.support.redisserver import Cluster, RedisServer, free_port, program_of
+from tests.support.ports import free_port
+from tests.support.redisserver import Cluster, RedisServer, program_of
 from tests.support.redisvault import SETTINGS, Asker
 
 Connect = Callable[..., Asker]

@@ -17,10 +17,11 @@ from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
 from tests.support.checkout import ROOT
-from tests.support.crawling import LARBINPY, Fate, free_port, read_log
+from tests.support.crawling import LARBINPY, Fate, read_log
 from tests.support.doors.door import SHUT, Door
 from tests.support.doors.leaks import command_lines, content, secrets_in
 from tests.support.doors.stored import archived, faults, mirrored, saved
+from tests.support.ports import free_port
 
 #: Seconds between two requests to one address.
 WAIT = 0.05
