@@ -1,4 +1,4 @@
-"""Refuses connections outside loopback, so that no test leaves the machine.
+"""Refuses connections outside loopback, so that no test leaves the machine; deals the tests.
 
 The guard does not see libcurl, which opens its own sockets. libcurl connects only to addresses
 that the crawler's own check allows, and finds no proxy in the environment here.
@@ -9,12 +9,14 @@ import signal
 import socket
 from collections.abc import Iterator
 from ipaddress import ip_address
+from itertools import groupby
 from typing import Any
 
 import hypothesis
 import pytest
 
 from larbinpy.native import NO_SCAN
+from tests.support.dealing import dealt
 
 # No deadlines: on a busy machine the time of an example varies.
 hypothesis.settings.register_profile("larbinpy", deadline=None)
@@ -55,6 +57,16 @@ def loopback_only() -> Iterator[None]:
             if setting or name.lower().endswith("_proxy"):
                 patch.delenv(name)
         yield
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the tests into an order for the workers of pytest-xdist, if there are any."""
+    if workers := int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 0)):
+        slow = [item for item in items if item.get_closest_marker("slow")]
+        quick = [item for item in items if not item.get_closest_marker("slow")]
+        files = [list(tests) for _, tests in groupby(slow, key=lambda item: item.path)]
+        items[:] = dealt(files, quick, workers)
 
 
 def _guard(patch: pytest.MonkeyPatch, name: str) -> None:
