@@ -22,4 +22,6 @@ class CookieExport:
     def write(self) -> None:
         """Raises OSError."""
         if self._path:
-            write(self._path, [line for jar in self._jars for line in jar.lines()])
+            # A cookie may be in several jars.
+            lines = dict.fromkeys(line for jar in self._jars for line in jar.lines())
+            write(self._path, lines)

@@ -96,9 +96,8 @@ class _Trial:
         self._network = network
         self._poller = poller
         self._say = say
-        jars = network.fetcher.jars
-        self._jar = jars.own(login.site)
-        self._sessions = SiteSessions([login], jars, network.options.forget, wall)
+        self._jars = network.fetcher.jars
+        self._sessions = SiteSessions([login], self._jars, network.options.forget, wall)
         #: The time before which nothing is requested.
         self._next = clock()
 
@@ -148,7 +147,7 @@ class _Trial:
         """The form of a page of the login, by the names of its fields; and the markers."""
         login = self._login
         if login.method is Method.FORM and page.url.ask is not None and has_html(page):
-            form = password_form(page) or user_form(page)
+            form = password_form(page, login) or user_form(page, login)
             if form is not None:
                 names = list(dict.fromkeys(filter(None, (each.name for each in form.controls))))
                 target = shown(form.action) if form.action else "nowhere"
@@ -170,7 +169,7 @@ class _Trial:
 
     def _about_session(self) -> None:
         """Say the names of the cookies, and until when they and the login live."""
-        cookies = sorted(map(_cookie, self._jar.lines()))
+        cookies = sorted({_cookie(line) for jar in self._jars for line in jar.lines()})
         self._say(f"cookies: {', '.join(cookies) or 'none'}")
         lasts = self._sessions.lasts(self._login.site)
         if lasts is not None:

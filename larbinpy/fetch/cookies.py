@@ -131,3 +131,8 @@ def _identity(line: bytes) -> tuple[str, bytes, bytes]:
     """Host, path and name of a cookie, of which there is one in a jar."""
     fields = line.removeprefix(HTTP_ONLY).split(b"\t")
     return fields[0].lstrip(b".").decode("latin-1"), fields[2], fields[5]
+
+
+def has_domain(line: bytes) -> bool:
+    """Whether a cookie is for the hosts below its own as well."""
+    return line.removeprefix(HTTP_ONLY).split(b"\t")[1] == b"TRUE"

@@ -98,6 +98,7 @@ def explained(entry: Entry) -> str:
     method = login.method.value + (f" ({login.grant})" if login.grant else "")
     at = login.page or login.token_url
     parts = [f"{login.site}: {method} at {at}" if at else f"{login.site}: {method}"]
+    parts += [f"form also sent to {' and '.join(login.also)}"] if login.also else []
     shown = {"user": login.user, "clientId": login.client_id}
     parts += [
         f"{key} {places.get(key, value)}" for key, value in shown.items() if value or key in places

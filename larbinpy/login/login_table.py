@@ -18,6 +18,7 @@ KEYS = {
     "site": "site",
     "method": "method",
     "page": "page",
+    "also": "also",
     "user": "user",
     "password": "password",
     "fields": "fields",
@@ -55,7 +56,7 @@ class _Use(NamedTuple):
 
 _PASSWORD = _Use(("user", "password"))
 _USES = {
-    Method.FORM: _Use(("page", "password"), ("user", "fields")),
+    Method.FORM: _Use(("page", "password"), ("also", "user", "fields")),
     Method.BASIC: _PASSWORD,
     Method.DIGEST: _PASSWORD,
     Method.NEGOTIATE: _Use(),
@@ -114,6 +115,7 @@ class Table:
             for key in texts
             if key not in ("site", "method")
         }
+        found["also"] = self._also()
         found["fields"] = self._fields()
         if method == Method.NETRC.value or texts.get("password") == secrets.NETRC:
             found |= self._netrc(texts)
@@ -136,14 +138,14 @@ class Table:
         self.wrong.append((key, reason))
 
     def _texts(self) -> dict[str, str]:
-        """The values of the known keys except `fields`."""
+        """The values of the known keys whose value is a text."""
         texts = {}
         for key, value in self.values.items():
             if key not in KEYS:
                 near = get_close_matches(_camel(key), KEYS, 1)
                 hint = f"; the nearest known one is {near[0]}" if near else ""
                 self._complain(key[:60], f"unknown key{hint}")
-            elif key == "fields":
+            elif key in ("also", "fields"):
                 continue
             elif not isinstance(value, str):
                 self._complain(key, "not a text; write it in quotes")
@@ -195,6 +197,18 @@ class Table:
             raise ValueError(f"it has a path; write {site}")
         return site
 
+    def _also(self) -> tuple[str, ...]:
+        """Further origins to which a form may be sent."""
+        given = self.values.get("also", [])
+        if not isinstance(given, list) or not all(isinstance(each, str) for each in given):
+            self._complain("also", 'not a list of origins; write also = ["https://id.example"]')
+            return ()
+        try:
+            return tuple(self._as_safe(self._site(text)) for text in given)
+        except ValueError as error:
+            self._complain("also", str(error))
+            return ()
+
     def _url(self, key: str, text: str) -> str:
         """An absolute URL; `text` may be relative to the site."""
         if not self.site:
@@ -202,6 +216,9 @@ class Table:
         href = _href(text, f"{self.site}/")
         if key == "check" and site_of(href) != self.site:
             raise ValueError("it is not on the site")
+        return self._as_safe(href)
+
+    def _as_safe(self, href: str) -> str:
         if self.site.startswith("https:") and not href.startswith("https:"):
             raise ValueError("the site has https, so secrets are not sent by http")
         return href

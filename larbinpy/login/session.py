@@ -163,6 +163,7 @@ class Session:
         try:
             ask = next(steps)
             while True:
+                self._check_scheme(ask)
                 has_posted |= ask.body is not None
                 last = yield ask
                 if not has_posted and self._is_still_in(last):
@@ -180,6 +181,14 @@ class Session:
         for target in redirects if has_posted else ():
             self._judge.login_pages.learn(target)
         return proven
+
+    def _check_scheme(self, ask: Ask) -> None:
+        """Raise LoginFailed for a request by http, if the site has https."""
+        if self._login.site.startswith("https:") and not ask.href.startswith("https:"):
+            where = site_of(ask.href)
+            raise LoginFailed(
+                f"a step of it leads to {where}; the site has https, so none may go by http"
+            )
 
     def _is_still_in(self, page: Page) -> bool:
         """Whether the site answered a request for its form with a page of the session."""

@@ -53,3 +53,5 @@ class Login:
     refresh_token: str = field(default="", repr=False)
     #: A cookies.txt (cookies).
     file: str = ""
+    #: Further origins, as site keys, to which a form may be sent (form).
+    also: tuple[str, ...] = ()

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from larbinpy.login.exchange import Ask, LoginFailed
-from larbinpy.login.methods.form import password_form, steps
+from larbinpy.login.methods.form import password_form, steps, user_form
 from larbinpy.login.methods.form_data import encoded, urlencoded
 from larbinpy.login.methods.html_form import forms_of
 from larbinpy.login.session import Session, SessionState
@@ -123,6 +123,41 @@ def test_a_form_for_a_new_password_is_not_the_one() -> None:
     marked = "<input name=m><input name=k><input name=user><input type=password name=old "
     whole = f"<form method=post>{marked} autocomplete=current-password></form>"
     assert f"old={PASSWORD}" in entries(SIMPLE + whole)
+
+
+_SHORT = "<form method=post action=/short><input name=a><input type=password name=b></form>"
+_LONG = """<form method=post action=/long><input name=a><input name=c><input type=checkbox name=d>
+<input type=password name=b></form>"""
+_PIN = "<form method=post action=/pin><input type=password name=pin></form>"
+
+
+@pytest.mark.parametrize(
+    ("login", "forms", "chosen"),
+    [
+        (LOGIN, [_SHORT, _LONG], "/short"),
+        (replace(LOGIN, fields={"c": "1"}), [_SHORT, _LONG], "/long"),
+        (replace(LOGIN, fields={"a": "1", "c": "1", "d": "1"}), [_SHORT, _LONG], "/long"),
+        (replace(LOGIN, fields={"nowhere": "1"}), [_SHORT, _LONG], "/short"),
+        (LOGIN, [_PIN, _LONG], "/long"),
+        (replace(LOGIN, user=""), [_PIN, _LONG], "/pin"),
+        # Those that may not be sent are not chosen.
+        (LOGIN, [_SHORT.replace("/short", "http://b.test/"), _LONG], "/long"),
+        (LOGIN, [_SHORT.replace("/short", "https://a.test/"), _LONG], "/long"),
+        (LOGIN, [_SHORT.replace("/short", "javascript:x"), _LONG], "/long"),
+        (LOGIN, [_SHORT.replace("method=post", ""), _LONG], "/long"),
+    ],
+)
+def test_the_form_that_fits_the_login(login: Login, forms: list[str], chosen: str) -> None:
+    for html in ("".join(forms), "".join(reversed(forms))):
+        ask, _ = sent(html, login)
+        assert ask.href == SITE + chosen
+
+
+def test_the_first_of_two_steps_goes_to_a_named_origin() -> None:
+    first = "<form method=post action={}><input autocomplete=username name=user></form>"
+    pages = [first.format("http://b.test/") + first.format("/who"), SIMPLE]
+    asks, _ = exchange(steps(LOGIN), *(reply(PAGE, html) for html in pages), DONE)
+    assert [ask.href for ask in asks] == [PAGE, f"{SITE}/who", PAGE]
 
 
 #: Odd forms, and what is sent; all as Firefox and Chromium do it.
@@ -332,7 +367,7 @@ def test_redirects_and_refreshes_are_followed() -> None:
     other = "http://id.test"
     meta = "<meta http-equiv=refresh content='0; url=/home'>Logged in!"
     asks, _ = exchange(
-        steps(LOGIN),
+        steps(replace(LOGIN, also=(other,))),
         redirect(PAGE, f"{other}/sso?x=1"),
         reply(f"{other}/sso?x=1", "<META content='1;URL=&#x2f;form' http-equiv='Refresh'>"),
         reply(f"{other}/form", SIMPLE),
@@ -344,7 +379,7 @@ def test_redirects_and_refreshes_are_followed() -> None:
         PAGE, f"{other}/sso?x=1", f"{other}/form", f"{other}/form",
         f"{SITE}/callback?ticket=1", f"{SITE}/home",
     ]  # fmt: skip
-    # The other host gets the password, as its form says so; nothing goes back with the redirect.
+    # The other host gets the password, as the login names it; nothing goes back with the redirect.
     assert [ask.body is not None for ask in asks] == [False, False, False, True, False, False]
     assert asks[3].headers[1:] == (f"Origin: {other}", f"Referer: {other}/form")
     assert asks[4].headers == ()
@@ -352,7 +387,8 @@ def test_redirects_and_refreshes_are_followed() -> None:
 
 def test_a_form_for_another_origin_gets_no_path_as_referrer() -> None:
     html = SIMPLE.replace("<form", "<form action=http://id.test/go")
-    assert exchange(steps(LOGIN), reply(PAGE, html), DONE)[0][1].headers[1:] == (
+    named = replace(LOGIN, also=("http://id.test",))
+    assert exchange(steps(named), reply(PAGE, html), DONE)[0][1].headers[1:] == (
         f"Origin: {SITE}",
         f"Referer: {SITE}/",
     )
@@ -391,6 +427,23 @@ FAILURES: dict[str, tuple[list[Page], str]] = {
         [reply(PAGE, SIMPLE), redirect(PAGE, "https://a.test/", 308)],
         "the login was redirected to another origin with its password",
     ),
+    "an action on another host": (
+        [reply(PAGE, SIMPLE.replace("<form", "<form action=http://b.test/x?p="))],
+        "the form goes to http://b.test, another origin; if that is right, write "
+        'also = ["http://b.test"] in loginFile',
+    ),
+    "an action on another port": (
+        [reply(PAGE, SIMPLE.replace("<form", "<form action=http://a.test:81/"))],
+        'write also = ["http://a.test:81"] in loginFile',
+    ),
+    "a redirect to a form on another host": (
+        [redirect(PAGE, "http://b.test/"), reply("http://b.test/", SIMPLE)],
+        'write also = ["http://b.test"] in loginFile',
+    ),
+    "the user's name to another host": (
+        [reply(PAGE, "<form method=post action=//b.test/><input name=user></form>")],
+        'write also = ["http://b.test"] in loginFile',
+    ),
     "two steps, one page": (
         [reply(PAGE, "<form method=post><input name=user></form>"), reply(PAGE, "unknown")],
         "the page after the user's name does not ask for a password",
@@ -411,11 +464,27 @@ def test_failures(name: str) -> None:
     assert PASSWORD not in str(failed.value)
 
 
-def test_no_password_leaves_a_page_with_https() -> None:
-    login = replace(LOGIN, site="https://a.test", page="https://a.test/login")
+@pytest.mark.parametrize("site", ["http://a.test", "https://a.test"])
+@pytest.mark.parametrize("at", ["http://a.test/in", "https://a.test/login"])
+def test_no_password_leaves_a_page_with_https(site: str, at: str) -> None:
+    """Nor a page with http to which one with https has led."""
+    login = replace(LOGIN, site=site, page="https://a.test/login", also=("http://a.test",))
     html = SIMPLE.replace("<form", "<form action=http://a.test/go")
+    pages = [reply(at, html)]
+    if at != login.page:
+        pages.insert(0, redirect(login.page, at))
     with pytest.raises(LoginFailed, match="by http, from a page with https"):
+        exchange(steps(login), *pages)
+
+
+def test_a_page_on_another_origin_names_that() -> None:
+    login = replace(LOGIN, page="http://id.test/login", also=("http://c.test",))
+    asks, _ = exchange(steps(login), reply(login.page, SIMPLE), DONE)
+    assert asks[1].href == login.page
+    html = SIMPLE.replace("<form", "<form action=http://b.test/")
+    with pytest.raises(LoginFailed) as failed:
         exchange(steps(login), reply(login.page, html))
+    assert 'also = ["http://c.test", "http://b.test"]' in str(failed.value)
 
 
 @given(st.binary(max_size=400))
@@ -423,7 +492,8 @@ def test_any_bytes_are_a_page(body: bytes) -> None:
     page = reply(PAGE, b"<form method=post><input type=password name=p>" + body)
     for form in forms_of(page):
         assert form.entries() is not None
-    password_form(page)
+    password_form(page, LOGIN)
+    user_form(page, LOGIN)
 
 
 # In a session: how a login ends.

@@ -66,6 +66,7 @@ def test_a_form(write: Write) -> None:
         loggedIn = "Log out"
         loggedOut = "/(?i)please sign\\\\s+in/"
         check = "/account"
+        also = ["https://ID.example:443/", "https://b.example:8443"]
         """
     )
     [login] = read(path, {"PIN": "1234"})
@@ -79,6 +80,7 @@ def test_a_form(write: Write) -> None:
         r"/(?i)please sign\s+in/",
         "https://shop.example/account",
         SECRET,
+        also=("https://id.example", "https://b.example:8443"),
     )
 
 
@@ -249,6 +251,14 @@ def test_the_user_is_asked_for_what_is_missing(write: Write) -> None:
         (['fields = { a = "b\\u0000" }'], "fields.a: it has a control character or a line end"),
         (["fields = { a = 1 }"], "fields.a: not a text; write it in quotes"),
         (['fields = "a"'], 'fields: not a table; write fields = { NAME = "VALUE" }'),
+        (['also = "https://b.example"'], "also: not a list of origins; write also = ["),
+        (["also = [5]"], "also: not a list of origins; write also = ["),
+        (['also = ["https://b.example/x"]'], "also: it has a path; write https://b.example"),
+        (['also = ["b.example"]'], "also: 'b.example' is not a URL; is http"),
+        (
+            ['also = ["http://shop.example"]'],
+            "also: the site has https, so secrets are not sent by http",
+        ),
         (["fields = { a = 'netrc' }"], "fields.a: a netrc has passwords only"),
     ],
 )

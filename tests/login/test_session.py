@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Generator
 from dataclasses import replace
 
 import pytest
@@ -11,8 +12,10 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from larbinpy.login.exchange import Ask
 from larbinpy.login.judge import Standing
+from larbinpy.login.methods.hook import HookLogin
 from larbinpy.login.session import Session, SessionState
 from larbinpy.login.spec import Login, Method
+from larbinpy.page import Page
 from larbinpy.url import Url
 from tests.support.loginpages import redirect, reply, silence
 
@@ -85,6 +88,65 @@ def test_three_failures_are_the_last(page, reason) -> None:  # type: ignore[no-u
     assert states == [NEEDED, NEEDED, FAILED]
     with pytest.raises(ValueError, match="FAILED"):
         session.begin(0.0)
+
+
+SAFE = Login(
+    "https://a.test", Method.FORM, page="https://a.test/in", user="me", password="x",
+    also=("https://id.test",),
+)  # fmt: skip
+SAFE_FORM = reply(SAFE.page, "<form method=post><input name=u><input type=password name=p></form>")
+
+
+@pytest.mark.parametrize(
+    "pages",
+    [
+        [redirect(SAFE.page, "http://a.test/in")],
+        [redirect(SAFE.page, "https://id.test/"), redirect("https://id.test/", "http://id.test/")],
+        [reply(SAFE.page, "<meta http-equiv=refresh content='0; url=http://a.test/'>")],
+        [SAFE_FORM, redirect(SAFE.page, "http://a.test:81/after", 303)],
+        [SAFE_FORM, reply(SAFE.page, refresh="0; url=http://a.test/")],
+    ],
+    ids=["page", "another host", "refresh", "after the form", "refresh after the form"],
+)
+def test_no_step_falls_from_https_to_http(pages: list[Page]) -> None:
+    session = Session(SAFE, {})
+    ask = session.begin(0.0)
+    for page in pages:
+        assert ask is not None
+        assert ask.href.startswith("https:")
+        ask = session.replied(page, 0.0)
+    assert (ask, session.state) == (None, NEEDED)
+    assert session.reason.endswith("; the site has https, so none may go by http")
+
+
+@pytest.mark.parametrize("href", ["http://a.test/api", "HTTP://B.test", " http://b.test/"])
+def test_nor_do_those_of_a_hook(href: str) -> None:
+    def user_login(login: HookLogin) -> Generator[Ask, Page, None]:
+        yield Ask(href)
+
+    session = Session(Login("https://a.test", Method.HOOK), {}, user_login)
+    assert session.begin(0.0) is None
+    assert session.reason.startswith("a step of it leads to http://")
+
+
+def test_nor_that_to_a_token_endpoint() -> None:
+    login = Login(
+        "https://a.test", Method.OAUTH2, grant="client_credentials", client_id="a",
+        client_secret="b", token_url="http://id.test/",
+    )  # fmt: skip
+    session = Session(login, {})
+    assert session.begin(0.0) is None
+    assert session.reason.startswith("a step of it leads to http://id.test;")
+
+
+def test_a_site_without_https_may_log_in_by_it() -> None:
+    form = reply("https://a.test/in", SAFE_FORM.body)
+    login = replace(SAFE, site=SITE, also=())
+    session = Session(login, {})
+    session.begin(0.0)
+    assert session.replied(form, 0.0) is not None
+    ask = session.replied(redirect(form.url.href, f"{SITE}/"), 0.0)
+    assert ask == Ask(f"{SITE}/")
 
 
 def test_a_success_ends_the_row_of_failures() -> None:

@@ -8,6 +8,7 @@ from larbinpy.config import Config, ConfigError
 from larbinpy.config.request_kinds import Proxy, check_certificate
 from larbinpy.crawl.sites.configs import SiteConfigs
 from larbinpy.crawl.sites.logins import Logins
+from larbinpy.fetch.jars import login_jar
 from larbinpy.fetch.settings import RequestOptions
 from larbinpy.url import LoginRequest, Url, split
 
@@ -119,12 +120,13 @@ class SiteOptions:
 def of_login(options: RequestOptions, url: Url, ask: LoginRequest) -> RequestOptions:
     """The options of a login's request, an object of its own.
 
-    Its cookies are those of the site that it logs in to, even if it goes to another host.
+    Its cookies are those that the login has for the origin of `url`.
     """
     given = {line.partition(":")[0].lower() for line in ask.headers}
     kept = (line for line in options.headers if line.partition(":")[0].lower() not in given)
     headers = (*kept, *ask.headers)
-    return replace(options, headers=headers, body=ask.body, jar=url.owner or "")
+    jar = login_jar(url.owner or url.site, url.site)
+    return replace(options, headers=headers, body=ask.body, jar=jar)
 
 
 def _is_direct(config: Config, host: str, port: int) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 from larbinpy.crawl.intake import Judgement, Verdict
 from larbinpy.fetch.cookies_txt import cookie_lines
-from larbinpy.fetch.jars import Jars
+from larbinpy.fetch.jars import Jars, LoginJars
 from larbinpy.login.exchange import Ask
 from larbinpy.login.judge import Standing
 from larbinpy.login.methods.hook import UserLogin
@@ -26,8 +26,9 @@ _LINE = re.compile(rb"(?m)^([!-9;-~]+):[^\r\n]*(\r?\n[ \t][^\r\n]*)*")
 class _Door:
     """A site with a login."""
 
-    def __init__(self, login: Login, user_login: UserLogin | None) -> None:
+    def __init__(self, login: Login, jars: LoginJars, user_login: UserLogin | None) -> None:
         self.login = login
+        self.jars = jars
         self._user_login = user_login
         self.begin_with({})
         #: Whether a page was fetched behind the login.
@@ -56,7 +57,9 @@ class SiteSessions:
         wall: Clock,
         user_login: UserLogin | None = None,
     ) -> None:
-        self._doors = {login.site: _Door(login, user_login) for login in logins}
+        self._doors = {
+            login.site: _Door(login, jars.of_login(login.site), user_login) for login in logins
+        }
         self._jars = jars
         self._on_begin = on_begin
         self._wall = wall
@@ -87,18 +90,17 @@ class SiteSessions:
                 return None
             door.begin_with(session.kept())
             session, door.given_up = door.session, False
-        jar = self._jars.own(site)
-        if session.reason:
-            # A site may stumble over the cookies of a session that it has ended.
-            jar.empty()
+        # A site may stumble over the cookies of a session that it has ended.
+        door.jars.begin(anew=bool(session.reason))
         if door.login.method is Method.COOKIES:
-            jar.add(cookie_lines(door.login.file), over_given=True)
+            self._jars.own(site).add(cookie_lines(door.login.file), over_given=True)
         self._on_begin()
         return self._checked(door, session.begin(self._wall()))
 
     def replied(self, site: str, page: Page) -> Ask | None:
         """Process the reply to the last request of a login; the next one."""
         door = self._doors[site]
+        door.jars.replied(page.url.site)
         return self._checked(door, door.session.replied(page, self._wall()))
 
     def _checked(self, door: _Door, ask: Ask | None) -> Ask | None:
@@ -108,7 +110,9 @@ class SiteSessions:
             ask = door.session.replied(unsent, self._wall())
         if ask is None:
             self._note_end(door)
-        elif ask.notice:
+            return None
+        door.jars.asks(site_of(ask.href))
+        if ask.notice:
             self._notices.append(ask.notice)
         return ask
 

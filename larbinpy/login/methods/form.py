@@ -1,5 +1,6 @@
 """A login by a form: the page is fetched, its form is filled in and sent as a browser does it."""
 
+import json
 import re
 from collections.abc import Generator
 
@@ -19,13 +20,13 @@ _OTHER_WORDS = re.compile("search|query|newsletter|subscri|captcha|coupon")
 
 
 def steps(login: Login) -> Steps:
-    page = yield from _follow(Ask(login.page))
-    form = password_form(page)
+    page = yield from _follow(Ask(login.page), login)
+    form = password_form(page, login)
     if form is None and login.user:
-        first = user_form(page)
+        first = user_form(page, login)
         if first is not None:
-            page = yield from _send(page, first, _filled(first, login))
-            form = password_form(page)
+            page = yield from _send(page, first, login)
+            form = password_form(page, login)
             if form is None:
                 raise LoginFailed("the page after the user's name does not ask for a password")
     if form is None:
@@ -34,18 +35,18 @@ def steps(login: Login) -> Steps:
     if form.method != "post":
         # Addresses are shown and logged.
         raise LoginFailed("the form would send the password in an address (method GET)")
-    yield from _send(page, form, _filled(form, login))
+    yield from _send(page, form, login)
     return Grant()
 
 
-def password_form(page: Page) -> Form | None:
-    """The form of a login: that with one password field, the shortest if there are several."""
+def password_form(page: Page, login: Login) -> Form | None:
+    """The form of a login: of those with one password field, the one that `login` fits best."""
     found = [form for form in _forms(page) if len(form.passwords) == 1]
     old = [form for form in found if "new-password" not in form.passwords[0].autocomplete]
-    return min(old, key=_length, default=None)
+    return min(old, key=lambda form: (*_misfit(form, login), *_length(form)), default=None)
 
 
-def user_form(page: Page) -> Form | None:
+def user_form(page: Page, login: Login) -> Form | None:
     """The form that asks for the user alone, as the first of two steps."""
     found = [
         (form, field)
@@ -53,8 +54,8 @@ def user_form(page: Page) -> Form | None:
         if not form.passwords and (field := user_field(form)) is not None
     ]
     rated = [(_likeness(form, field), form) for form, field in found]
-    best = max((rate for rate, _ in rated), default=0)
-    return next((form for rate, form in rated if rate == best and rate > 0), None)
+    likely = [(_may_have(form, login), rate, form) for rate, form in rated if rate > 0]
+    return max(likely, key=lambda each: each[:2], default=(False, 0, None))[2]
 
 
 def user_field(form: Form) -> Control | None:
@@ -87,6 +88,23 @@ def _likeness(form: Form, field: Control) -> int:
     return 1 + marked + says + (form.method == "post")
 
 
+def _misfit(form: Form, login: Login) -> tuple[bool, int, bool]:
+    """What speaks against a form; visitors of a site may have written it.
+
+    Whether it may not be sent, the number of fields of loginFile that it lacks, and whether it
+    lacks one for the user.
+    """
+    is_refused = form.method != "post" or not _may_have(form, login)
+    lacking = login.fields.keys() - {each.name for each in form.controls}
+    return is_refused, len(lacking), bool(login.user) and user_field(form) is None
+
+
+def _may_have(form: Form, login: Login) -> bool:
+    """Whether `login` names the origin to which `form` is sent."""
+    named = (login.site, site_of(login.page), *login.also)
+    return form.action is not None and site_of(form.action) in named
+
+
 def _length(form: Form) -> tuple[bool, int]:
     """Forms for a new account are longer, and so are those whose password is not marked."""
     is_marked = "current-password" in form.passwords[0].autocomplete
@@ -116,31 +134,39 @@ def _filled(form: Form, login: Login) -> list[tuple[str, str]]:
     return entries + [(name, value) for name, value in values.items() if name not in sent]
 
 
-def _send(page: Page, form: Form, entries: list[tuple[str, str]]) -> Generator[Ask, Page, Page]:
-    """Send a form of `page`; returns the page to which that leads."""
+def _send(page: Page, form: Form, login: Login) -> Generator[Ask, Page, Page]:
+    """Fill in a form of `page` and send it; returns the page to which that leads."""
     action, here = form.action, page.url.href
     if action is None:
         raise LoginFailed("the address of the form is none of http or https")
-    if here.startswith("https:") and not action.startswith("https:"):
+    is_safe = here.startswith("https:") or login.page.startswith("https:")
+    if is_safe and not action.startswith("https:"):
         raise LoginFailed("the form would send the login by http, from a page with https")
+    if not _may_have(form, login):
+        named = json.dumps([*login.also, site_of(action)])
+        raise LoginFailed(
+            f"the form goes to {site_of(action)}, another origin; if that is right, write "
+            f"also = {named} in loginFile"
+        )
+    entries = _filled(form, login)
     if form.method == "get":
         href = resolve(f"?{urlencoded(entries, form.codec)}", action)
         if href is None:
             raise LoginFailed("the form makes an address that is too long")
-        return (yield from _follow(Ask(href)))
+        return (yield from _follow(Ask(href), login))
     kind, body = encoded(entries, form.enctype, form.codec)
     # Sites compare them with their own address against forged requests.
     origin = site_of(here)
     referrer = here if site_of(action) == origin else f"{origin}/"
     headers = (f"Content-Type: {kind}", f"Origin: {origin}", f"Referer: {referrer}")
-    return (yield from _follow(Ask(action, body, headers)))
+    return (yield from _follow(Ask(action, body, headers), login))
 
 
-def _follow(ask: Ask) -> Generator[Ask, Page, Page]:
+def _follow(ask: Ask, login: Login) -> Generator[Ask, Page, Page]:
     page = yield from follow(ask)
     for _ in range(_MOST_REFRESHES):
         target = refresh_target(page)
-        if not target or target == page.url.href or password_form(page) is not None:
+        if not target or target == page.url.href or password_form(page, login) is not None:
             break
         page = yield from follow(Ask(target))
     return page

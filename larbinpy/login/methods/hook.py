@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import PurePath
 from typing import Any, TypeAlias
 
@@ -125,14 +126,15 @@ def _line(text: str) -> str:
 
 
 def _checked(ask: Ask) -> Ask:
-    """`ask`, unless no request can be made of it."""
+    """`ask` with its URL in canonical spelling, unless no request can be made of it."""
     if not all(_is_header(line) for line in ask.headers):
         raise LoginFailed("user_login made a header that no request can carry")
-    if not isinstance(ask.href, str) or resolve(ask.href) is None:
+    href = resolve(ask.href) if isinstance(ask.href, str) else None
+    if href is None:
         raise LoginFailed("user_login made a URL that is none of http or https")
     if not (ask.body is None or isinstance(ask.body, bytes)):
         raise LoginFailed("user_login made a body that is not bytes")
-    return ask
+    return replace(ask, href=href)
 
 
 def _is_header(line: object) -> bool:

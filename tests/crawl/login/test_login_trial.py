@@ -95,13 +95,27 @@ def test_a_form(attempt: Try) -> None:
     assert Kind.ROBOTS not in {heard.kind for heard in door.log}
 
 
-def test_a_login_on_another_host_shows_no_query(attempt: Try) -> None:
-    door = SsoDoor()
+@pytest.mark.parametrize("host", ["127.0.0.2", "127.0.0.1"])
+def test_a_login_on_another_origin_shows_no_query(attempt: Try, host: str) -> None:
+    """On another port of the same host, too; no origin gets a cookie of the other."""
+    door = SsoDoor(other=host)
     lines = said(attempt(door), door, 0)
+    assert door.mixed == []
     assert lines[-2] == "logged in"
     assert not any("=" in line for line in lines)
     cookies = [each.split(" (")[0] for each in lines[-1].split(": ")[1].split("), ")]
     assert cookies == ["csrf", "idp", "sid", "start"]
+
+
+def test_a_form_on_an_origin_that_the_login_does_not_name(attempt: Try) -> None:
+    door = SsoDoor()
+    lines = said(attempt(door, also=""), door, 6)
+    provider = door.provider.url("")
+    assert lines[-2] == (
+        f"not logged in: the form goes to {provider}, another origin; if that is right, write "
+        f'also = ["{provider}"] in loginFile'
+    )
+    assert {heard.method for heard in door.log} == {"GET"}
 
 
 def test_the_end_of_a_token(attempt: Try) -> None:

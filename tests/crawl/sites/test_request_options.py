@@ -10,7 +10,10 @@ import pytest
 from larbinpy import Config, ConfigError, load
 from larbinpy.crawl.sites.configs import SiteConfigs
 from larbinpy.crawl.sites.logins import Logins
-from larbinpy.crawl.sites.request_options import SiteOptions
+from larbinpy.crawl.sites.request_options import SiteOptions, of_login
+from larbinpy.fetch.settings import RequestOptions
+from larbinpy.login.exchange import Ask
+from larbinpy.url import Url
 
 
 def options(folder: Path, *seeds: str, **settings: Any) -> SiteOptions:
@@ -108,3 +111,14 @@ def test_a_proxy_login_has_no_control_characters() -> None:
     with pytest.raises(ConfigError, match="user name or password has a control character") as got:
         load(None, {}, [("proxy", "http://a%00b:c@127.0.0.1 3128")])
     assert "a%00b" not in str(got.value)
+
+
+def test_a_login_has_a_jar_for_each_origin() -> None:
+    site = "https://a.test"
+    others = ["https://a.test:8443", "http://a.test", "https://b.test"]
+    jars = [
+        of_login(RequestOptions("us"), Url(f"{each}/", 0, owner=site), Ask(f"{each}/")).jar
+        for each in (site, *others)
+    ]
+    assert jars[0] == site
+    assert len(set(jars)) == 4

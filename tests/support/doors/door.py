@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from random import Random
+from typing import Any
 from urllib.parse import quote
 
 from tests.support.doors.server import Heard, Said, Server
@@ -128,7 +129,7 @@ class Door:
         """Header lines of a 401."""
         return ()
 
-    def keys(self) -> dict[str, str]:
+    def keys(self) -> dict[str, Any]:
         """The keys of its login in loginFile, besides `site`."""
         return {}
 

@@ -4,6 +4,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 from html import escape
+from typing import Any
 from urllib.parse import quote
 
 from tests.support.doors.door import OPEN, SHUT, USER, Door, Kind
@@ -137,6 +138,9 @@ class SsoDoor(FormDoor):
         self._providers_own: set[str] = set()
         #: Requests with a cookie of the other host.
         self.mixed: list[str] = []
+
+    def keys(self) -> dict[str, Any]:
+        return super().keys() | {"also": [self.provider.url("")]}
 
     def login(self, heard: Heard) -> Said | None:
         self._check_cookies(heard, {"sid", "start"})
