@@ -4,25 +4,8 @@ from random import Random
 
 import pytest
 
-from larbinpy.fleet.board import Drawn
 from larbinpy.fleet.share import PageShare
-
-
-class Pages:
-    """The part of the limit that Redis has."""
-
-    def __init__(self, limit: int) -> None:
-        self.limit = self.left = limit
-        self.of: dict[str, int] = {}
-
-    def draw(self, share: str, total: int) -> Drawn:
-        had = self.of.get(share, 0)
-        more = total - had
-        if self.limit:
-            more = min(more, max(self.left, 0))
-        self.of[share] = had + more
-        self.left -= more
-        return Drawn(had + more, self.left, self.limit)
+from tests.support.memoryboard import Pages
 
 
 class Node:
@@ -97,14 +80,31 @@ def test_a_lower_limit_takes_back_what_is_not_used() -> None:
     for node in nodes:
         node.step(2)
         node.fetch(10)
-    pages.left += 40 - pages.limit
-    pages.limit = 40
+    pages.change(40)
+    for node in nodes:
+        node.share.change(40)
     while not all(node.is_out for node in nodes):
         for node in nodes:
-            node.share.change(40)
             node.step(2)
             node.fetch(10)
     assert sum(node.fetched for node in nodes) == 40
+
+
+def test_a_limit_below_what_was_fetched_takes_back_all_that_is_not_used() -> None:
+    pages = Pages(1000)
+    nodes = [Node("a", pages), Node("b", pages)]
+    for node in nodes * 10:
+        node.step(2)
+        node.fetch(1)
+    pages.change(15)
+    for node in nodes:
+        node.share.change(15)
+    for _ in range(3):
+        for node in nodes:
+            node.step(2)
+    assert [node.share.most for node in nodes] == [10, 10]
+    assert all(node.is_out for node in nodes)
+    assert pages.left == 15 - 20
 
 
 def test_pages_count_that_were_fetched_before_there_was_a_limit() -> None:
@@ -113,8 +113,7 @@ def test_pages_count_that_were_fetched_before_there_was_a_limit() -> None:
     for node in nodes:
         node.fetch(60)
         node.step(2)
-    pages.left += 150
-    pages.limit = 150
+    pages.change(150)
     for node in nodes:
         node.share.change(150)
     while not all(node.is_out for node in nodes):
@@ -130,8 +129,7 @@ def test_a_new_limit_ends_nothing_before_it_is_known_what_is_left() -> None:
     node.fetch(100)
     node.step(1)
     node.fetch(20)
-    pages.left += 600
-    pages.limit = 600
+    pages.change(600)
     node.share.change(600)
     assert not node.is_out
     node.fetch(50)
@@ -148,8 +146,7 @@ def test_pages_in_flight_count_before_others_draw_ahead() -> None:
     for node in (slow, fast):
         node.step(2)
     slow.busy = 20
-    pages.left += 30
-    pages.limit = 30
+    pages.change(30)
     for node in (slow, fast):
         node.share.change(30)
         node.step(2)

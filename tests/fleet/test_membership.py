@@ -1,0 +1,236 @@
+"""A crawl as a node: its turns in the vault, its shards that leave, and its end."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from larbinpy.config import Config
+from larbinpy.crawl.control.mode import Mode
+from larbinpy.crawl.fleet.frontier import SharedAdmission, SharedFrontier, SharedSequencer
+from larbinpy.crawl.fleet.membership import LocalShards, Membership
+from larbinpy.crawl.fleet.reports import Work
+from larbinpy.fetch.settings import Request, RequestOptions
+from larbinpy.fleet.identity import Identity
+from larbinpy.fleet.journal import Journal
+from larbinpy.fleet.letters import pack
+from larbinpy.fleet.memory.engine import Engine
+from larbinpy.fleet.shards import shard_of
+from larbinpy.fleet.vault import CrawlState
+from larbinpy.storage.store import encode
+from larbinpy.url import Url
+from tests.support.enginefakes import Clock, FakeFetcher
+from tests.support.frontiers import World, make_frontier
+from tests.support.memoryboard import MemoryBoard, Pages, Posted
+
+KINDS = (SharedFrontier, SharedAdmission, SharedSequencer)
+SHARDS = 4
+WAIT = 2.0
+STEP = 0.05
+ADDRESS = "192.0.2.1"
+OWED = encode(Url("http://owed.test/", 5))
+
+
+class Fleet:
+    """Nodes of one crawl, at a time that is told."""
+
+    def __init__(self, folder: Path, limit: int = 0) -> None:
+        self.folder = folder
+        self.engine = Engine(SHARDS)
+        self.pages = Pages(limit)
+        self.posted = Posted(self.pages)
+        self.clock = Clock()
+        self.nodes: list[Node] = []
+        opening = MemoryBoard(self.engine, self.posted)
+        opening.open({}, lambda answer: None)
+        opening.declare(CrawlState.NEW, CrawlState.RUNNING, lambda answer: None)
+        # Something that is owed, so that the crawl goes on.
+        opening.post({shard_of("owed.test", SHARDS): pack([OWED])}, lambda answer: None)
+        opening.step()
+
+    @property
+    def now(self) -> float:
+        return self.clock.now
+
+    def node(self, name: str, **settings: Any) -> "Node":
+        self.nodes.append(Node(name, self, **settings))
+        return self.nodes[-1]
+
+    def go(self, seconds: float) -> None:
+        until = self.now + seconds
+        while self.now < until:
+            self.clock.now += STEP
+            self.engine.step(self.now)
+            for node in self.nodes:
+                node.step(self.now)
+
+
+class Node:
+    """A node whose requests the test gives and ends."""
+
+    def __init__(self, name: str, fleet: Fleet, wait_by: str = "ip") -> None:
+        self.name = name
+        self.board = MemoryBoard(fleet.engine, fleet.posted)
+        folder = fleet.folder / name
+        folder.mkdir()
+        frontier = make_frontier(folder, kinds=KINDS)
+        assert isinstance(frontier, SharedFrontier)
+        self.frontier = frontier
+        self.journal = Journal()
+        config = Config(shards=SHARDS, wait_duration=WAIT, limit_page=fleet.pages.limit, node=name)
+        self.member = Membership(
+            self.board,  # type: ignore[arg-type]
+            self.journal,
+            frontier,
+            lambda: f"{name}.1-1",
+            lambda session: False,
+            config,
+            config.limit_page,
+            Identity("crawl", "crawl", folder),
+            Mode(),
+            fleet.clock,
+        )
+        self.fetcher = FakeFetcher([], 4)
+        self.turns = self.member.fetching(
+            self.fetcher,  # type: ignore[arg-type]
+            lambda: WAIT,
+            wait_by,
+        )
+
+    def step(self, now: float) -> None:
+        self.member.step(now)
+        self.turns.step(now)
+        # All is on the disk at once.
+        self.journal.tidy(self.journal.cut())
+
+    def fetch(self, site: str, now: float) -> None:
+        url = Url(f"{site}/", 1)
+        request = Request(url, ADDRESS, lambda *_: None, 100, RequestOptions("us/1"))
+        self.turns.start(request, now)
+
+    def land(self) -> None:
+        self.fetcher.ready = 1
+
+    def works(self, pages: int = 0) -> None:
+        """Let it be a crawl that has fetched so many pages."""
+        self.stats = SimpleNamespace(success=pages, rates=lambda: {"success": 0.0, "bytes": 0.0})
+        totals = SimpleNamespace(counts=self._counts)
+        work = Work(
+            totals,  # type: ignore[arg-type]
+            self.stats,  # type: ignore[arg-type]
+            state=lambda: "running",
+            queued=lambda: 0,
+            seen=lambda: 0,
+            busy=lambda: 0,
+            handles=lambda: 4,
+        )
+        self.member.steering.begin(work, self.name)
+
+    def _counts(self) -> dict[str, dict[str, int]]:
+        totals = {"success": self.stats.success, "pages": 0, "bytes_received": 0, "links": 0}
+        return {"totals": totals, "outcomes": {}, "known": {"sites": 0}}
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Fleet:
+    return Fleet(tmp_path)
+
+
+def test_an_address_has_one_turn_for_all_nodes(fleet: Fleet) -> None:
+    """Until waitDuration after the end of a request, however long that took."""
+    one, two = fleet.node("a"), fleet.node("b")
+    fleet.go(5.0)
+    one.fetch("http://a.test", fleet.now)
+    fleet.go(1.0)
+    assert one.fetcher.busy == 1
+    two.fetch("http://b.test", fleet.now)
+    fleet.go(60.3)
+    assert two.fetcher.started == []
+    one.land()
+    fleet.go(WAIT)
+    assert two.fetcher.started == []
+    # It asks when the turn ends.
+    fleet.go(4 * STEP)
+    assert two.fetcher.started == ["http://b.test/"]
+
+
+def test_a_turn_is_kept_until_its_request_is_opened(fleet: Fleet) -> None:
+    one, two = fleet.node("a"), fleet.node("b")
+    fleet.go(5.0)
+    one.fetcher.size = 0
+    one.fetch("http://a.test", fleet.now)
+    fleet.go(0.5)
+    two.fetch("http://b.test", fleet.now)
+    fleet.go(3.0)
+    one.fetcher.size = 4
+    fleet.go(1.0)
+    assert (one.fetcher.busy, two.fetcher.busy) == (1, 0)
+
+
+def test_a_turn_of_a_node_that_is_silent_ends(fleet: Fleet) -> None:
+    """Its request may have lasted as long as the turn, without waitDuration."""
+    one, two = fleet.node("a"), fleet.node("b")
+    fleet.go(5.0)
+    one.fetch("http://a.test", fleet.now)
+    fleet.go(1.0)
+    fleet.nodes.remove(one)
+    two.fetch("http://b.test", fleet.now)
+    fleet.go(6.0 + WAIT)
+    assert two.fetcher.started == []
+    fleet.go(5.0)
+    assert two.fetcher.started == ["http://b.test/"]
+
+
+def test_by_site_two_sites_of_an_address_have_turns_of_their_own(fleet: Fleet) -> None:
+    one, two = fleet.node("a", wait_by="site"), fleet.node("b", wait_by="site")
+    fleet.go(5.0)
+    one.fetch("http://a.test", fleet.now)
+    two.fetch("http://b.test", fleet.now)
+    fleet.go(1.0)
+    assert (one.fetcher.busy, two.fetcher.busy) == (1, 1)
+    two.fetch("http://a.test", fleet.now)
+    fleet.go(10.0)
+    assert two.fetcher.busy == 1
+
+
+def test_a_node_that_leaves_gives_back_the_rest_of_its_share(tmp_path: Path) -> None:
+    fleet = Fleet(tmp_path, limit=1000)
+    node = fleet.node("a")
+    node.works()
+    fleet.go(5.0)
+    assert fleet.pages.left < 1000
+    node.stats.success = 20
+    until = fleet.now + 10.0
+    while not node.member.finish():
+        assert fleet.now < until
+        fleet.go(STEP)
+    assert fleet.pages.left + 20 == 1000
+    assert fleet.posted.reports["a"][1]["pages"] == 20
+
+
+def test_a_shard_that_leaves_is_busy_until_its_requests_have_landed(tmp_path: Path) -> None:
+    """Its owner leaves it when it is not busy, and another node may ask its hosts."""
+    frontier = make_frontier(tmp_path, kinds=KINDS, ignore_robots=True)
+    assert isinstance(frontier, SharedFrontier)
+    journal, clock = Journal(), Clock()
+    frontier.begin(journal, lambda site: 1)
+    local = LocalShards(frontier, clock)
+    journal.take_up(1, 1)
+    journal.serve(1)
+    assert not local.busy(1), "all sites were examined"
+    frontier.seed("http://a.test/")
+    world = World(frontier, now=clock.now, latency=5.0)
+    clock.now += 0.1
+    world.run(until=clock.now)
+    journal.withdraw(1)
+    local.withdraw(1)
+    while world.run(until=clock.now) == []:
+        assert local.busy(1)
+        clock.now += STEP
+    assert clock.now >= 105.0
+    clock.now += 0.5
+    for _ in range(3):
+        clock.now += STEP
+        local.busy(1)
+    assert not local.busy(1)

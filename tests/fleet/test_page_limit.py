@@ -1,0 +1,57 @@
+"""limitPage of the whole crawl, as a node draws its share of it."""
+
+import pytest
+
+from larbinpy.crawl.control.mode import Mode
+from larbinpy.crawl.fleet.page_limit import PageLimit
+from larbinpy.fleet.memory.engine import Engine
+from tests.support.memoryboard import MemoryBoard, Pages, Posted
+
+
+class Node:
+    """A node with 4 handles, alone in a crawl that has 30 pages."""
+
+    def __init__(self, limit: int) -> None:
+        self.pages = Pages(limit)
+        self.engine = Engine(1)
+        self.delay = 0.0
+        self.board = MemoryBoard(self.engine, Posted(self.pages), lambda: self.delay)
+        self.mode = Mode()
+        self.page_limit = PageLimit(self.board, limit, limit, self.mode)  # type: ignore[arg-type]
+        self.page_limit.begin("a", 0)
+        self.fetched = 0
+
+    def go(self, until: float) -> None:
+        """To that time, in steps of 0.1 s."""
+        while self.engine.now < until:
+            now = self.engine.now + 0.1
+            self.fetched = min(self.mode.share or 0, 30)
+            self.page_limit.step(self.fetched, 0, 4, 1, now)
+            self.engine.step(now)
+            self.board.step()
+
+    def change(self, limit: int) -> None:
+        """The limit is changed, and the order comes to the node."""
+        self.pages.change(limit)
+        self.page_limit.change(limit)
+
+
+def test_nothing_is_opened_before_the_first_share() -> None:
+    node = Node(100)
+    assert "share" in node.page_limit.holds
+    assert (node.mode.share, node.mode.share_may_grow) == (0, True)
+    node.go(0.2)
+    assert node.page_limit.holds == ""
+    assert (node.mode.share or 0) > 0
+
+
+@pytest.mark.parametrize("limit", [500, 20, 0])
+def test_an_answer_from_before_a_change_does_not_count(limit: int) -> None:
+    for moment in range(20):
+        node = Node(100)
+        node.delay = 0.3
+        node.go(moment / 10)
+        node.change(limit)
+        for later in range(10):
+            node.go((moment + later) / 10)
+            assert node.page_limit.limit == limit, (moment, later)
