@@ -116,6 +116,30 @@ def test_a_node_that_leaves_before_it_has_joined_does_so_within_a_second() -> No
     assert crawl.node.is_over
 
 
+@pytest.mark.parametrize("seconds", [6.0, 6.1], ids=["its turn to send", "to collect"])
+def test_a_node_that_leaves_writes_what_comes_after_its_last_shard(
+    monkeypatch: pytest.MonkeyPatch, seconds: float
+) -> None:
+    """Seeds of an operator, for example, which are letters whoever has their hosts."""
+    world = running(1, seconds)
+    [leaving] = world.crawls
+    post = leaving.vault.post
+    posts: list[Callable[[], None]] = []
+    leaving.node.leave()
+    while owners(world) != {""}:
+        world.step()
+    monkeypatch.setattr(leaving.vault, "post", lambda *call: posts.append(partial(post, *call)))
+    before = sum(shard.inbox for shard in world.engine.standings)
+    leaving.journal.letter(3, "http://h1.test/late")
+    go(world, 2.0)
+    assert not leaving.node.is_over
+    for send in posts:
+        send()
+    go(world, 1.0)
+    assert leaving.node.is_over
+    assert sum(shard.inbox for shard in world.engine.standings) == before + 1
+
+
 def test_nodes_that_wait_for_redis_open_nothing_and_repeat_nothing() -> None:
     world = running(2, 6.0)
     for k, crawl in enumerate(world.crawls):

@@ -13,8 +13,32 @@ def config(*lines: str, tmp: str = "") -> Config:
     return load("/dev/null", {}, pairs)  # type: ignore[arg-type]
 
 
-def test_each_own_keyword_exists() -> None:
+#: The settings of a node's own as docs/fleet.md groups them. All others are those of the crawl.
+GROUPS = {
+    "files and folders": "caFile canReload clientCert clientKey cookieFile database loginFile "
+    "outputDir saveCookies stateDir",
+    "seeds": "startUrl",
+    "ports and addresses": "httpHost httpPort inputHost inputPort sourceAddress",
+    "proxies": "noProxy proxy",
+    "resolvers": "dnsCacheSize dnsConnexions dnsNegativeSize dnsSendQueue dnsServer",
+    "load": "bondWidth pagesConnexions readers roundTime spoolMax",
+    "what it shows": "debug fetchInfo highLevelWebServer histograms printStats",
+}
+#: The crawl that it joins.
+ENTRY = {"join", "node", "shards"}
+
+
+def test_the_keywords_of_a_node_are_those_of_its_machine() -> None:
+    assert {word for words in GROUPS.values() for word in words.split()} | ENTRY == OWN
     assert {row.keyword for row in SETTINGS.values()} >= OWN
+
+
+@pytest.mark.parametrize("line", ["outputDir b", "proxy b.test 8080", "dnsServer 192.0.2.1"])
+def test_what_is_a_nodes_own_stays_as_it_is(line: str) -> None:
+    first = config("outputDir a", "proxy a.test 8080", "dnsServer 192.0.2.9")
+    assert shared(first) == {}
+    mine = config(line)
+    assert joined(mine, shared(first), mine.shards) == mine
 
 
 def test_a_node_takes_the_settings_of_the_crawl() -> None:

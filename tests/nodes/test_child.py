@@ -1,13 +1,15 @@
-"""A process that does not outlive the one that started it."""
+"""A process that is watched, and does not outlive the one that started it."""
 
 import os
 import signal
 import subprocess
+import sys
 from functools import partial
 
 import pytest
 
-from larbinpy.nodes.child import _end_with
+from larbinpy.loop.poller import Poller
+from larbinpy.nodes.child import Child, _end_with
 
 
 @pytest.mark.parametrize(
@@ -19,3 +21,19 @@ def test_one_whose_parent_died_before_it_could_know_does_not_begin(
     prepare = partial(_end_with, parent, signal.SIGTERM)
     with subprocess.Popen(["true"], preexec_fn=prepare) as process:
         assert process.wait(20.0) == status
+
+
+def test_a_line_without_end_is_shown_in_pieces() -> None:
+    """What a process writes fills no memory."""
+    said: list[str] = []
+    poller = Poller()
+    write = "import sys; sys.stderr.write('x' * 1_000_000 + '\\nend')"
+    child = Child(poller, [sys.executable, "-c", write], at_death=signal.SIGKILL, say=said.append)
+    for _ in range(1000):
+        if child.status is None:
+            poller.wait(0.05)
+    child.wait()
+    poller.close()
+    assert "".join(said) == "x" * 1_000_000 + "end"
+    assert said[-1] == "end"
+    assert max(map(len, said)) <= 2 * 65536
