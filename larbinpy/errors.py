@@ -10,6 +10,10 @@ class DamagedError(OSError):
     """A part of the saved state differs from what was written; trying again cannot help."""
 
 
+class NotSavedError(OSError):
+    """A bug prevents the state from being saved; the one that was saved before stays valid."""
+
+
 class UserError(Exception):
     """An error that the user can correct: one line that says what, where, and what to do."""
 
@@ -18,6 +22,17 @@ def what_failed(error: OSError) -> str:
     """One line: the file, if it is known, and the error."""
     where = f"{error.filename}: " if error.filename else ""
     return f"{where}{error.strerror or error}"
+
+
+def what_raised(error: Exception) -> str:
+    """The class and the text of an exception, and the line of code that raised it."""
+    traceback = error.__traceback__
+    where = ""
+    while traceback is not None:
+        where = f" ({traceback.tb_frame.f_code.co_filename}:{traceback.tb_lineno})"
+        traceback = traceback.tb_next
+    name = type(error).__name__
+    return f"{name}: {error}{where}" if str(error) else f"{name}{where}"
 
 
 def disk_error(error: OSError, folders: str, *, saved: bool) -> str:

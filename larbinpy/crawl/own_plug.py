@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any, Protocol, cast, runtime_checkable
 
-from larbinpy.errors import UserError
+from larbinpy.errors import UserError, what_raised
 from larbinpy.fetch.settings import RequestOptions
 from larbinpy.output.plug import Output
 from larbinpy.url import Url
@@ -115,13 +115,7 @@ def _guard_steps(plug: Output) -> Callable[[], Iterator[None]]:
 
 
 def _error(plug: Output, method: str, error: Exception) -> PlugError:
-    traceback = error.__traceback__
-    where = ""
-    while traceback is not None:
-        code = traceback.tb_frame.f_code
-        where = f" ({code.co_filename}:{traceback.tb_lineno})"
-        traceback = traceback.tb_next
-    what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     return PlugError(
-        f"{type(plug).__name__}.{method} raised {what}{where}; correct it and resume the crawl"
+        f"{type(plug).__name__}.{method} raised {what_raised(error)}; correct it and resume the"
+        " crawl"
     )

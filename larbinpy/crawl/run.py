@@ -98,7 +98,7 @@ class Run:
             stop, at_once = self._is_to_stop, self._signals.stops > 1
             over = self._stopping.step(now, stop=stop, at_once=at_once)
             over = over and not self._disk_pause.stalls(now)
-            self._saving.step(now, all_decided=self._all_decided)
+            self.say(self._saving.step(now, all_decided=self._all_decided))
             if over:
                 self._saving.save(ended=True)
                 self._cookie_export.write()
@@ -113,7 +113,7 @@ class Run:
     def say(self, message: str | None) -> None:
         """Print a line, unless it is None."""
         if message is not None:
-            self._display.say(message)
+            self._display.say(printable(message))
 
     @property
     def _is_to_stop(self) -> bool:

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+from larbinpy.crawl.control.disk_pause import passes
+from larbinpy.errors import DamagedError, what_failed
 from larbinpy.loop.clock import Clock
 from larbinpy.stats.counters import Stats
 from larbinpy.storage.checkpoints import Checkpoints
@@ -17,6 +19,7 @@ class Saving:
         self._requested = False
         # Number of URLs that were decided when the last checkpoint began.
         self._saved_fates = 0
+        self._failed = False
 
     def __repr__(self) -> str:
         return f"<Saving {self._checkpoints!r}>"
@@ -33,14 +36,33 @@ class Saving:
         """
         self._requested = True
 
-    def step(self, now: float, *, all_decided: bool) -> None:
-        """Continue the checkpoint under way, or begin one if there is a reason."""
+    def step(self, now: float, *, all_decided: bool) -> str | None:
+        """Continue the checkpoint under way, or begin one if there is a reason.
+
+        One that fails leaves the last saved state valid, and is tried again when the next is due.
+        Returns a line for the user if the first one fails, or if one succeeds after that. Raises
+        OSError if the disk is full, DamagedError.
+        """
         if self._checkpoints.under_way:
-            self._checkpoints.step()
-        elif self._is_wanted(now, all_decided):
+            return self._go_on()
+        if self._is_wanted(now, all_decided):
             self._requested = False
             self._saved_fates = self._fates
             self._checkpoints.begin(now)
+        return None
+
+    def _go_on(self) -> str | None:
+        before = self._failed
+        try:
+            self._checkpoints.step()
+        except OSError as error:
+            if passes(error) or isinstance(error, DamagedError):
+                raise
+            self._failed = True
+            lost = "the state could not be saved; the crawl goes on, and tries again"
+            return None if before else f"{what_failed(error)}: {lost}"
+        self._failed = before and self._checkpoints.under_way
+        return "the state is saved again" if before and not self._failed else None
 
     def _is_wanted(self, now: float, all_decided: bool) -> bool:
         news = all_decided and self._fates > self._saved_fates

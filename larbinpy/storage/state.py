@@ -6,19 +6,22 @@ the marks, is replaced in one rename. So there is always one complete state, old
 Anything in a file beyond its mark is the torn end of a crawl that was killed.
 """
 
+import errno
 import fcntl
 import json
 import os
-from collections.abc import Collection, Generator, Iterator, Mapping
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, Protocol, runtime_checkable
+from typing import IO, Any, Protocol, TypeVar, runtime_checkable
 
-from larbinpy.errors import UserError
+from larbinpy.errors import NotSavedError, UserError, what_raised
 from larbinpy.storage.files import make_folder, sync_folder, write_atomic
+
+_T = TypeVar("_T")
 
 _MANIFEST = "state.json"
 #: Errors that a damaged or foreign state can cause while it is loaded.
@@ -224,7 +227,18 @@ class State:
         The new checkpoint is valid after the last step; after an OSError or a power cut before
         that, the previous one is. A step yields True if the next one can begin at once, False
         while a disk of `saved` is being synced. `ended`: no request is sent after this.
+        Raises OSError; any other exception in a part or a value becomes a `NotSavedError`.
         """
+        try:
+            yield from self._save(saved, now, ended)
+        except (OSError, UserError):
+            raise
+        except Exception as error:
+            path = os.fspath(self.folder / _MANIFEST)
+            why = f"cannot be written: {what_raised(error)}, a bug"
+            raise NotSavedError(errno.EINVAL, why, path) from error
+
+    def _save(self, saved: Saved, now: float, ended: bool) -> Iterator[bool]:
         marks: dict[str, Any] = {key: part.cut() for key, part in saved.parts.items()}
         values: dict[str, Any] = {
             key: value.cut(now, ended=ended) for key, value in saved.values.items()
@@ -315,17 +329,24 @@ def _run_in_steps(value: Generator[None, None, Any]) -> Generator[bool, None, An
 
 
 def _json(value: object, entries: int) -> Iterator[str]:
-    """`value` as JSON, in pieces of at most so many `entries` of a list or dict."""
-    if isinstance(value, list | dict) and len(value) > entries:
-        kind = type(value)
+    """`value` as JSON, in pieces of at most so many `entries` of a list or dict.
+
+    Raises TypeError for a key that is neither a text nor a whole number, in a dict of any size.
+    """
+    if isinstance(value, list) and len(value) > entries:
         for number, some in enumerate(_batches(value, entries)):
-            text = json.dumps(kind(some))
-            yield ("," if number else text[0]) + text[1:-1]
-        yield text[-1]
+            yield ("," if number else "[") + json.dumps(some)[1:-1]
+        yield "]"
+    elif isinstance(value, dict) and len(value) > entries:
+        # A subclass may make something else of pairs: a Counter counts them.
+        for number, pairs in enumerate(_batches(value.items(), entries)):
+            text = json.dumps({_key(key): entry for key, entry in pairs})
+            yield ("," if number else "{") + text[1:-1]
+        yield "}"
     elif isinstance(value, dict):
         mark = "{"
         for key, entry in value.items():
-            yield f"{mark}{json.dumps(str(key))}:"
+            yield f"{mark}{json.dumps(_key(key))}:"
             yield from _json(entry, entries)
             mark = ","
         yield "}" if value else "{}"
@@ -333,7 +354,13 @@ def _json(value: object, entries: int) -> Iterator[str]:
         yield json.dumps(value)
 
 
-def _batches(value: list[object] | dict[object, object], size: int) -> Iterator[list[Any]]:
-    entries = iter(value.items() if isinstance(value, dict) else value)
-    while some := list(islice(entries, size)):
+def _key(key: object) -> str:
+    if not isinstance(key, str | int):
+        raise TypeError(f"a key of the state is no text: {key!r:.80}")
+    return str(key)
+
+
+def _batches(values: Iterable[_T], size: int) -> Iterator[list[_T]]:
+    remaining = iter(values)
+    while some := list(islice(remaining, size)):
         yield some

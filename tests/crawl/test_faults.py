@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import signal
+from math import inf
 
 import pytest
 
@@ -100,6 +101,54 @@ def test_damaged_queues_are_refused_with_a_remedy(crawl: Worlds, web: Web) -> No
     again = crawl("limitPage 30", folder=world.folder, start=Start.RESUME)
     assert again.code == 3
     assert again.stderr.getvalue().endswith(f"{file}: damaged; --scratch starts anew\n")
+
+
+class Unsaved(Pages):
+    """A durable plug whose disk fails from the second checkpoint on, `times` times."""
+
+    def __init__(self, times: float) -> None:
+        super().__init__()
+        self.cuts = 0
+        self.times = times
+
+    def cut(self) -> int:
+        self.cuts += 1
+        return self.cuts
+
+    def sync(self) -> None:
+        if 1 < self.cuts <= 1 + self.times:
+            raise OSError(errno.EIO, "Input/output error", "plug")
+
+    def load(self, mark: int) -> None:
+        self.cuts = mark
+
+
+@pytest.mark.usefixtures("site")
+def test_a_crawl_goes_on_while_its_state_cannot_be_saved(crawl: Worlds) -> None:
+    world = crawl("waitDuration 10", output=Unsaved(2))
+    assert (world.code, world.crawl.report["stop_reason"]) == (0, "finished")
+    assert set(world.outcomes) == {"a.test/", GONE, "a.test/two"}
+    assert world.stderr.getvalue().splitlines() == [
+        "larbinpy: plug: Input/output error: the state could not be saved; the crawl goes on, and"
+        " tries again",
+        "larbinpy: the state is saved again",
+    ]
+
+
+@pytest.mark.usefixtures("site")
+def test_an_end_that_cannot_be_saved_is_an_error(crawl: Worlds) -> None:
+    """Nothing of the last valid state is lost: a later run goes on from it."""
+    world = crawl("waitDuration 10", output=Unsaved(inf))
+    assert (world.code, world.crawl.report["stop_reason"]) == (3, "disk")
+    first, last = world.stderr.getvalue().splitlines()
+    assert "the crawl goes on" in first
+    assert last.endswith(
+        "repair the cause and continue with --resume from the last save, as the end of the crawl"
+        " could not be saved"
+    )
+    again = crawl("waitDuration 10", folder=world.folder, start=Start.RESUME, seeds=())
+    assert again.code == 0
+    assert set(again.outcomes) == {"a.test/", GONE, "a.test/two"}
 
 
 # A full disk, and people who say stop.

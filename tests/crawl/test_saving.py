@@ -10,6 +10,7 @@ import pytest
 from larbinpy.crawl.control.disk_pause import DiskPause, passes
 from larbinpy.crawl.control.mode import Mode
 from larbinpy.crawl.saving import Saving
+from larbinpy.errors import DamagedError
 from larbinpy.exit_status import CrawlState
 from larbinpy.outcome import Outcome
 from larbinpy.stats.counters import Stats
@@ -22,6 +23,7 @@ class Checkpoints:
         self.begun: list[float] = []
         self.saved: list[tuple[float, bool]] = []
         self.left = 0
+        self.error: OSError | None = None
 
     @property
     def under_way(self) -> bool:
@@ -40,6 +42,9 @@ class Checkpoints:
 
     def step(self) -> None:
         self.left -= 1
+        if self.error is not None:
+            self.left = 0
+            raise self.error
 
     def save_now(self, clock: Any) -> Iterator[bool | None]:
         yield None
@@ -116,6 +121,38 @@ def test_a_whole_checkpoint_says_whether_the_crawl_has_ended() -> None:
     assert case.checkpoints.saved == [(7.0, False), (7.0, True)]
     # All that was decided is in it.
     assert case.step(1.0, all_decided=True) == []
+
+
+def test_a_checkpoint_that_fails_is_said_once_and_tried_again_when_the_next_is_due() -> None:
+    case = Case()
+    case.checkpoints.error = OSError(errno.EIO, "Input/output error", "/d")
+    times = (10.0, 10.1, 19.9, 20.0, 20.1)
+    said = [case.saving.step(now, all_decided=False) for now in times]
+    lost = "the state could not be saved; the crawl goes on, and tries again"
+    assert said == [None, f"/d: Input/output error: {lost}", None, None, None]
+    assert case.checkpoints.begun == [10.0, 20.0]
+    case.checkpoints.error = None
+    said = [case.saving.step(30.0, all_decided=False) for _ in range(6)]
+    assert said == [None, None, None, "the state is saved again", None, None]
+    case.checkpoints.error = OSError(errno.EROFS, "Read-only file system")
+    said = [case.saving.step(40.0, all_decided=False) for _ in range(2)]
+    assert said == [None, f"Read-only file system: {lost}"]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOSPC, "No space left on device"),
+        OSError(errno.EDQUOT, "Disk quota exceeded"),
+        DamagedError(errno.EIO, "damaged", "/d"),
+    ],
+)
+def test_a_full_disk_and_damage_are_no_matter_of_trying_again_later(error: OSError) -> None:
+    case = Case()
+    case.step(10.0)
+    case.checkpoints.error = error
+    with pytest.raises(type(error)):
+        case.step(10.0)
 
 
 # A full disk.

@@ -1,4 +1,5 @@
 import errno
+import re
 from collections.abc import Callable, Iterator
 from math import inf
 from pathlib import Path
@@ -7,9 +8,10 @@ from typing import Any
 import pytest
 
 from larbinpy.crawl.resources.on_disk import saved_by
+from larbinpy.errors import NotSavedError, what_failed
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.storage.checkpoints import Checkpoints
-from larbinpy.storage.state import SavedPart, State, StateError
+from larbinpy.storage.state import SavedPart, SavedValue, State, StateError
 from larbinpy.storage.store import owed_urls
 from tests.support.faultydisk import CHANGES, FaultyDisk
 from tests.support.frontiers import make_frontier
@@ -247,6 +249,51 @@ def test_only_the_last_is_ended(checkpoints: Checkpoints, tmp_path: Path) -> Non
         checkpoints.save(0.0, ended=ended)
         text = (tmp_path / "state.json").read_text()
         assert f'"ended":{"true" if ended else "false"}' in text
+
+
+class Broken(SavedValue):
+    """A value with a bug that shows in `cut`, in a step of it, or in what it returns."""
+
+    def __init__(self, when: str, error: Exception) -> None:
+        self.when = when
+        self.error = error
+
+    def cut(self, now: float, *, ended: bool) -> Any:
+        if self.when == "cut":
+            raise self.error
+        return self._in_steps() if self.when == "step" else {("a", "tuple"): 1}
+
+    def _in_steps(self) -> Iterator[None]:
+        yield
+        raise self.error
+
+    def load(self, value: Any, now: float) -> None:
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("when", ["cut", "step", "value"])
+@pytest.mark.parametrize("error", [TypeError("odd"), RecursionError(), MemoryError(), KeyError(1)])
+def test_a_bug_keeps_the_state_that_was_saved_before(
+    checkpoints: Checkpoints, frontier: Frontier, tmp_path: Path, when: str, error: Exception
+) -> None:
+    checkpoints.save(0.0)
+    seed(frontier, 3)
+    parts = saved_by(frontier, Part("log", []), values={"new": Broken(when, error)})
+    wrong = Checkpoints(State(tmp_path), parts, 5.0)
+    name = TypeError if when == "value" else type(error)
+    said = rf"{tmp_path}/state.json'?: .*{name.__name__}.*\.py:\d+\), a bug"
+    wrong.begin(10.0)
+    with pytest.raises(NotSavedError) as raised:
+        finish(wrong)
+    assert re.search(said, what_failed(raised.value))
+    assert not wrong.under_way
+    assert saved(tmp_path) == [0, 1, 2]
+    with pytest.raises(NotSavedError):
+        wrong.save(20.0, ended=True)
+    assert saved(tmp_path) == [0, 1, 2]
+    assert list(tmp_path.glob(".*.part")) == []
+    checkpoints.save(30.0)
+    assert saved(tmp_path) == [0, 1, 2, 3]
 
 
 # The log and the outputs.

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from larbinpy.crawl.resources.on_disk import saved_by
 from larbinpy.frontier.frontier import Frontier
@@ -20,7 +22,15 @@ from larbinpy.output.log import CrawlLog
 from larbinpy.output.plug import NullOutput
 from larbinpy.page import Fate
 from larbinpy.storage.sizes import StoreSizes
-from larbinpy.storage.state import SavedPart, State, StateError, StateInUse, _json
+from larbinpy.storage.state import (
+    Saved,
+    SavedPart,
+    SavedValue,
+    State,
+    StateError,
+    StateInUse,
+    _json,
+)
 from larbinpy.storage.store import owed_urls
 from larbinpy.url import Url, fingerprint
 from tests.support import frontiers
@@ -693,6 +703,63 @@ def test_a_folder_that_cannot_be_made_raises_the_systems_error(tmp_path: Path) -
 @pytest.mark.parametrize("entries", [1, 2, 9])
 def test_json_in_pieces_is_json(value: Any, entries: int) -> None:
     assert json.loads("".join(_json(value, entries))) == value
+
+
+_VALUES: Any = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=5)
+        | st.dictionaries(st.text(max_size=3), inner, max_size=5)
+        | st.dictionaries(st.text(max_size=3), st.integers(), max_size=5).map(Counter)
+        | st.dictionaries(st.integers(), inner, max_size=5)
+    ),
+    max_leaves=30,
+)
+
+
+def as_read(value: Any) -> Any:
+    """`value` as JSON gives it back: its keys are texts, and a Counter is a dict."""
+    if isinstance(value, list):
+        return [as_read(each) for each in value]
+    if isinstance(value, dict):
+        return {str(key): as_read(entry) for key, entry in value.items()}
+    return value
+
+
+@given(value=_VALUES, entries=st.integers(1, 6))
+def test_what_is_saved_is_read_back(value: Any, entries: int) -> None:
+    assert json.loads("".join(_json(value, entries))) == as_read(value)
+
+
+@pytest.mark.parametrize("size", [0, 1, 999, 1000, 1001, 2000, 2500])
+@pytest.mark.parametrize("kind", [dict, Counter])
+def test_a_table_of_any_size_is_read_back(tmp_path: Path, size: int, kind: Any) -> None:
+    """By the sizes of a crawl, in whose state the counts of rules are such a table."""
+    table = kind({f"reject host:s{number}.example": number for number in range(size)})
+    state, saved = State(tmp_path), Saved({}, {"totals": Table(table)})
+    for _ in state.checkpoint(saved, 0.0):
+        pass
+    again = Table({})
+    state.load(Saved({}, {"totals": again}), 0.0)
+    assert again.value == table
+
+
+class Table(SavedValue):
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def cut(self, now: float, *, ended: bool) -> Any:
+        return self.value
+
+    def load(self, value: Any, now: float) -> None:
+        self.value = value
+
+
+@pytest.mark.parametrize("key", [("a", 1), None, 1.5, b"a"])
+@pytest.mark.parametrize("entries", [1, 9])
+def test_a_key_that_would_not_be_read_back_is_refused_at_any_size(key: Any, entries: int) -> None:
+    with pytest.raises(TypeError, match="a key of the state is no text"):
+        list(_json({"counts": {key: 1, "b": 2}}, entries))
 
 
 def test_json_of_numbers_as_keys() -> None:
