@@ -4,6 +4,8 @@ import errno
 
 #: A disk, a quota or a file is full.
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+#: Errors that pass once there is room on the disk.
+_PASSING = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 class DamagedError(OSError):
@@ -16,6 +18,11 @@ class NotSavedError(OSError):
 
 class UserError(Exception):
     """An error that the user can correct: one line that says what, where, and what to do."""
+
+
+def passes(error: OSError) -> bool:
+    """Whether this error passes once there is room on the disk."""
+    return error.errno in _PASSING
 
 
 def what_failed(error: OSError) -> str:

@@ -28,6 +28,8 @@ _WANT_LOGIN = (HTTPStatus.UNAUTHORIZED, HTTPStatus.PROXY_AUTHENTICATION_REQUIRED
 #: The detail of a 401 without a login, and of a 407.
 NEEDS_LOGIN = "needs a login"
 PROXY_NEEDS_LOGIN = "the proxy needs a login"
+#: Begins the detail of a reply that is tooBig, but not by its page.
+LONG_HEADERS = "its headers have more than"
 #: Begins the detail of URLs of a site whose robots.txt could not be fetched.
 NO_ROBOTS = "it could not be fetched"
 _SO_NOTHING = ", so nothing of the site is fetched for now"
@@ -133,8 +135,8 @@ def reason(outcome: str, status: int | None = None, detail: str | None = None) -
     if status is not None and status >= HTTPStatus.MULTIPLE_CHOICES:
         return _with_login(status, detail)
     words, more = in_words(outcome), detail_in_words(outcome, detail or "")
-    if _robots_lacking(outcome, detail or ""):
-        return more  # No robots.txt refuses it.
+    if _robots_lacking(outcome, detail or "") or more.startswith(LONG_HEADERS):
+        return more  # No robots.txt refuses it, and maxPageSize has no part in it.
     return f"{words}: {more}" if more else words
 
 

@@ -5,9 +5,8 @@ from collections import Counter
 from larbinpy.config import Config
 from larbinpy.console.text import printable
 from larbinpy.crawl.assembly import Assembly
-from larbinpy.crawl.control.disk_pause import passes
 from larbinpy.crawl.control.restart import Restart
-from larbinpy.errors import disk_error, what_failed
+from larbinpy.errors import disk_error, passes, what_failed
 from larbinpy.exit_status import Ending
 from larbinpy.loop.signals import Signals
 from larbinpy.outcome import Outcome, in_words

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from larbinpy.crawl.control.disk_pause import passes
-from larbinpy.errors import DamagedError, what_failed
+from larbinpy.errors import DamagedError, passes, what_failed
 from larbinpy.loop.clock import Clock
 from larbinpy.stats.counters import Stats
 from larbinpy.storage.checkpoints import Checkpoints

@@ -15,7 +15,7 @@ from larbinpy.fetch.errors import proxy_unauthorized
 from larbinpy.fetch.settings import Request
 from larbinpy.outcome import Outcome, of_status
 from larbinpy.page import Page, content_type
-from larbinpy.reason import NEEDS_LOGIN
+from larbinpy.reason import LONG_HEADERS, NEEDS_LOGIN
 from larbinpy.url import SECRET_HEADER
 
 #: Most header lines and bytes of a reply, including status lines, interim replies (1xx) and
@@ -202,7 +202,7 @@ class Transfer:
         self.head = []
         self.complete = False
         self._stop = Outcome.TOO_BIG
-        self._detail = f"more than {MAX_HEADER_LINES} lines or {MAX_HEADER_BYTES} bytes of headers"
+        self._detail = f"{LONG_HEADERS} {MAX_HEADER_LINES} lines or {MAX_HEADER_BYTES:,} bytes"
         return 0
 
     def _field(self, line: str) -> None:

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from larbinpy.crawl.control.disk_pause import DiskPause, passes
+from larbinpy.crawl.control.disk_pause import DiskPause
 from larbinpy.crawl.control.mode import Mode
 from larbinpy.crawl.saving import Saving
-from larbinpy.errors import DamagedError
+from larbinpy.errors import DamagedError, passes
 from larbinpy.exit_status import CrawlState
 from larbinpy.outcome import Outcome
 from larbinpy.stats.counters import Stats

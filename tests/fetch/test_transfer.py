@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from larbinpy.fetch.settings import Accept, Refusal, Request
 from larbinpy.fetch.transfer import MAX_HEADER_BYTES, MAX_HEADER_LINES, Transfer, declared_length
 from larbinpy.outcome import Outcome
+from larbinpy.reason import reason
 from larbinpy.url import Url
 from tests.support.webserver import OPTIONS, anything
 
@@ -138,6 +139,8 @@ def test_too_many_header_lines_refuse_the_whole_reply() -> None:
     assert not feed(subject, b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * MAX_HEADER_LINES + b"\r\n")
     page = subject.page(Outcome.EARLY_STOP)
     assert (page.outcome, page.status, page.headers) == (Outcome.TOO_BIG, 0, [])
+    said = reason(page.outcome.value, page.status, page.detail)
+    assert said == "its headers have more than 300 lines or 262,144 bytes"
 
 
 def test_as_many_headers_as_are_allowed() -> None:

@@ -429,6 +429,7 @@ RULES = st.sampled_from(
     + [{"status": 0, "outcome": Outcome.BAD_TLS}]
     + [{"status": 301, "headers": {"location": f"{site}/robots.txt"}} for site in SITES]
 )
+GOOD_RULES = st.sampled_from([{"body": ROBOTS}, {"status": 404}])
 ANSWERS = st.one_of(
     st.lists(st.sampled_from(ADDRESSES), min_size=1, max_size=3, unique=True).map(tuple),
     st.sampled_from(["nxdomain", "timeout"]),
@@ -584,6 +585,26 @@ class Crawl(RuleBasedStateMachine):
         flight = data.draw(st.sampled_from(self.flights))
         self.flights.remove(flight)
         self.came_home(flight[0], rules if flight[0].owner else page)
+
+    @rule(url=URLS, rules=GOOD_RULES, pages=st.lists(PAGES, min_size=1, max_size=4))
+    def visit(self, url: str, rules: dict[str, Any], pages: list[dict[str, Any]]) -> None:
+        """All steps from a seed to its page, which chance hardly takes in a row."""
+        self.seed(url, False, 3)
+        for said in pages:
+            self.sequence()
+            self.ask()
+            for name in self.asked:
+                self.frontier.resolved(Answer(name, (ADDRESSES[0],), None), self.now)
+            self.asked.clear()
+            # Longer than each wait, and shorter than robots.txt is valid.
+            self.now += 2 * MOST
+            before = -1
+            while before != len(self.flights):
+                before = len(self.flights)
+                self.open()
+            flights, self.flights = self.flights, []
+            for home, _ in flights:
+                self.came_home(home, rules if home.owner else said)
 
     def came_home(self, url: Url, said: dict[str, Any]) -> None:
         page = reply(url, **said)

@@ -3,10 +3,11 @@
 import pytest
 
 from larbinpy.outcome import Outcome
-from larbinpy.reason import ENDS_SESSION, brief, cure, reason, soft_404
+from larbinpy.reason import ENDS_SESSION, LONG_HEADERS, brief, cure, reason, soft_404
 
 SELF_SIGNED = "SSL certificate problem: self-signed certificate"
 WRONG_NAME = "SSL: no alternative certificate subject name matches target host name 'b.test'"
+LONG = f"{LONG_HEADERS} 300 lines or 262,144 bytes"
 
 
 @pytest.mark.parametrize(
@@ -18,6 +19,7 @@ WRONG_NAME = "SSL: no alternative certificate subject name matches target host n
         ("err50X", 599, "", "status 599", "status 599"),
         ("tooBig", 200, "cut at 9 bytes", "it is larger than maxPageSize: cut at 9 bytes", None),
         ("timeout", 0, None, "it took too long", "it took too long"),
+        ("tooBig", 0, LONG, LONG, None),
         # The resolver's words are not translated after other outcomes.
         ("noConnection", 0, "timeout", "no connection could be made: timeout", "timeout"),
         ("of a later version", 0, None, "of a later version", "of a later version"),

@@ -1,20 +1,12 @@
 """The pause of a crawl while the disk is full."""
 
-import errno
 from math import inf
 
 from larbinpy.errors import what_failed
 from larbinpy.loop.clock import Clock
 
-#: Errors that pass once there is room on the disk.
-_PASSING = frozenset({errno.ENOSPC, errno.EDQUOT})
 #: Seconds after which a full disk is tried again.
 ROOM_WAIT = 1.0
-
-
-def passes(error: OSError) -> bool:
-    """Whether this error passes once there is room on the disk."""
-    return error.errno in _PASSING
 
 
 class DiskPause:

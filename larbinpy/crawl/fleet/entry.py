@@ -54,9 +54,11 @@ class Entry:
     def _check_beginning(self, start: Start, begins: bool) -> None:
         if self._before is not None:
             self._check_crawl(self._before)
+            folder = self._config.output_dir
+            stay = f"pages stay in {folder}, " if _has_files(Path(folder)) else ""
             raise UserError(
                 f"{self._address}: this crawl is gone: it was forgotten, or Redis has lost its data"
-                f"; pages stay in {self._config.output_dir}, --scratch begins anew"
+                f"; {stay}--scratch begins anew"
             )
         if start is Start.RESUME:
             raise UserError(f"{self._address}: there is no such crawl; --resume needs one")
@@ -92,3 +94,7 @@ class Entry:
         for session in same:
             bury = partial(self._overview.bury, session, found.sessions[session])
             self._asker.ask(bury)
+
+
+def _has_files(folder: Path) -> bool:
+    return folder.is_dir() and any(folder.iterdir())

@@ -210,6 +210,21 @@ def test_seeds_are_exempt_and_requests_in_flight_finish(make: MakeWorld) -> None
     assert world.frontier.view.scope.decided_by_rule == {"reject **": 1}
 
 
+def test_seeds_that_are_queued_stay_and_a_link_among_them_leaves(make: MakeWorld) -> None:
+    """All wait for one address: those in memory, and those that are still in the store."""
+    seeds = [f"http://b.test/seed/{n}" for n in range(8)]
+    world = make(*seeds, least=100, max_urls=6, sizes=StoreSizes(lines=2))
+    link(world, "http://b.test/link")
+    world.run(world.now + 150)
+    before = {start.href for start in world.starts}
+    assert not before.issuperset(seeds[2:]) and "http://b.test/link" not in before
+    change(world, "**")
+    world.run()
+    assert outcomes(world) == dict.fromkeys(seeds, Outcome.SUCCESS) | {
+        "http://b.test/link": Outcome.REJECTED
+    }
+
+
 def test_a_failed_request_is_not_tried_again(make: MakeWorld) -> None:
     world = make(least=1, retry_wait=5.0, replies={"http://b.test/1": {"status": 503}})
     link(world, "http://b.test/1")
