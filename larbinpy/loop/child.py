@@ -1,6 +1,7 @@
 """Child processes that run a module of larbinpy: how they are started and ended."""
 
 import os
+import re
 import select
 import subprocess
 import sys
@@ -15,10 +16,21 @@ def command(module: str, *arguments: str) -> list[str]:
     return [sys.executable, "-P", "-m", module, *arguments]
 
 
+#: Variables that the system, Python and its libraries read. All others may be secrets: those that
+#: loginFile names, LARBINPY_JOIN, or what other programs keep there.
+_NEEDED = re.compile(
+    "PATH|HOME|USER|LOGNAME|SHELL|TERM|NO_COLOR|LANG|LANGUAGE|LC_[A-Z]+|TZ|TZDIR|TMPDIR|TEMP|TMP"
+    "|XDG_(RUNTIME_DIR|[A-Z]+_HOME)|PYTHON[A-Z]+|VIRTUAL_ENV|COVERAGE_[A-Z_]+|LARBINPY_NO_SCAN"
+    "|LD_[A-Z_]+|GLIBC_TUNABLES|MALLOC_[A-Z_]+|[A-Z]+SAN_OPTIONS|[A-Z]+_NUM_THREADS"
+    "|SQLITE_TMPDIR|SSL_CERT_(FILE|DIR)"
+).fullmatch
+
+
 def environment() -> dict[str, str]:
-    """The environment of this process, with a path on which Python finds this larbinpy."""
+    """The environment of a child: without secrets, with a path where Python finds this larbinpy."""
     path = os.pathsep.join(filter(None, [_HOME, os.environ.get("PYTHONPATH")]))
-    return {**os.environ, "PYTHONPATH": path}
+    needed = {name: value for name, value in os.environ.items() if _NEEDED(name)}
+    return needed | {"PYTHONPATH": path}
 
 
 def collect(process: "subprocess.Popen[bytes]", patience: float) -> int:

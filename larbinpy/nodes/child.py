@@ -28,7 +28,8 @@ class Child:
     """Runs `command`. Without `say`, its standard error goes to `log`.
 
     Ctrl-C at the terminal does not reach it. If this process dies, it gets the signal `at_death`.
-    It inherits the descriptors `holds`. Raises OSError.
+    It inherits the descriptors `holds`, and gets `variables` besides its environment. Raises
+    OSError.
     """
 
     def __init__(
@@ -51,7 +52,7 @@ class Child:
             stdin=subprocess.DEVNULL,
             stdout=None if say is not None else log,
             stderr=subprocess.PIPE if say is not None else log,
-            env=environment() | (variables or {}),
+            env=(variables or {}) | environment(),
             cwd=folder,
             start_new_session=True,
             pass_fds=holds,

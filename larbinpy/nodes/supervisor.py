@@ -1,5 +1,6 @@
 """Runs the nodes of a crawl as processes: starts them, watches them, and ends all together."""
 
+import os
 import signal
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, suppress
@@ -186,7 +187,7 @@ class Supervisor:
                 raise UserError(f"{where}: no saved crawl here")
         elif self._redis is None:
             # Others may take part in it; a node empties its own folder only.
-            return
+            pass
         elif start is Start.SCRATCH:
             if living := asker.living(self._overview, found):
                 nodes = ", ".join(living)
@@ -212,7 +213,8 @@ class Supervisor:
         logins.cut()
 
     def _make_nodes(self, closing: ExitStack) -> None:
-        variables = {"LARBINPY_JOIN": self._join}
+        # A node is a crawl, which needs the secrets that loginFile names there.
+        variables = {**os.environ, "LARBINPY_JOIN": self._join}
         self._nodes = []
         for name in self._plan.names:
             folder = self._plan.folder / name

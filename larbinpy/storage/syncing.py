@@ -11,6 +11,7 @@ import os
 import signal
 from collections.abc import Iterable
 
+from larbinpy.loop.child import environment
 from larbinpy.loop.poller import READ, Poller
 
 #: Ctrl-C and the end of a service send these to all processes of a crawl. The child blocks
@@ -55,7 +56,7 @@ class Syncing:
             self._child = os.posix_spawnp(
                 "sync",
                 ["sync", "-f", *self._folders],
-                os.environ,
+                environment(),
                 file_actions=_SILENT,
                 setsigmask=_NOT_FOR_THE_CHILD,
             )

@@ -1,46 +1,48 @@
-"""Child processes that run a module of larbinpy."""
+"""Child processes: what they get of the environment."""
 
+import ast
 import os
-import select
-import signal
-import subprocess
 from pathlib import Path
 
-from larbinpy.loop.child import collect, command, environment, has_ended
+import pytest
+
+import larbinpy
+from larbinpy.loop.child import environment
+
+_STARTS = {f"subprocess.{name}" for name in ("Popen", "run", "call", "check_call", "check_output")}
+_STARTS |= {f"os.{name}" for name in ("posix_spawn", "posix_spawnp", "system", "popen")}
 
 
-def test_nothing_is_imported_from_the_working_directory(tmp_path: Path) -> None:
-    """A crawl may have put a file with the name of a module there."""
-    (tmp_path / "json.py").write_text("raise SystemExit('this is a page')")
-    done = subprocess.run(
-        command("larbinpy", "--version"),
-        cwd=tmp_path,
-        env=environment(),
-        capture_output=True,
-        text=True,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("larbinpy, ")
+@pytest.mark.parametrize(
+    "name", ["SHOP_PASSWORD", "TOKEN", "LARBINPY_JOIN", "LARBINPY_PROXY", "AWS_SECRET", "XPATH"]
+)
+def test_a_child_gets_no_secrets(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, "s3cret")
+    assert "s3cret" not in environment().values()
 
 
-def test_a_process_that_does_not_end_is_killed() -> None:
-    with subprocess.Popen(["sleep", "100"]) as process:
-        assert collect(process, 0.01) == -signal.SIGKILL
+@pytest.mark.parametrize(
+    "name", ["PATH", "HOME", "LC_ALL", "TMPDIR", "PYTHONWARNINGS", "LD_PRELOAD", "ASAN_OPTIONS"]
+)
+def test_it_gets_what_programs_need(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, "needed")
+    assert environment()[name] == "needed"
 
 
-def test_the_status_of_one_that_ends() -> None:
-    with subprocess.Popen(["sh", "-c", "exit 3"]) as process:
-        assert collect(process, 30.0) == 3
+def test_it_finds_larbinpy_before_all_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", "/else")
+    assert larbinpy.__file__ is not None
+    home = str(Path(larbinpy.__file__).parents[1])
+    assert environment()["PYTHONPATH"] == os.pathsep.join([home, "/else"])
 
 
-def test_a_process_has_ended_before_its_parent_asks() -> None:
-    assert not has_ended(os.getpid())
-    with subprocess.Popen(["sleep", "100"]) as process:
-        assert not has_ended(process.pid)
-        pidfd = os.pidfd_open(process.pid)
-        process.kill()
-        assert select.select([pidfd], [], [], 20.0)[0]
-        os.close(pidfd)
-        assert has_ended(process.pid)
-        process.wait()
-        assert has_ended(process.pid)
+def test_each_child_gets_this_environment() -> None:
+    assert larbinpy.__file__ is not None
+    found = [
+        (path.name, ast.unparse(node))
+        for path in Path(larbinpy.__file__).parent.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in _STARTS
+    ]
+    assert len(found) >= 6
+    assert [each for each in found if "environment()" not in each[1]] == []

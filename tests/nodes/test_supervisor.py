@@ -138,6 +138,22 @@ def test_all_nodes_have_the_logins_of_seeds(nodes: Nodes) -> None:
     assert {path.stat().st_mode & 0o777 for path in holding} == {0o600}
 
 
+@pytest.mark.parametrize("joined", [False, True])
+def test_a_new_crawl_knows_no_logins_of_an_earlier_one(
+    nodes: Nodes, redis: RedisServer, joined: bool
+) -> None:
+    """Nor do nodes that begin anew in a crawl of others."""
+    options = ("--nodes", "2", *(("--join", address(redis)) if joined else ()))
+    seed = nodes.web.url("/", HOSTS[0]).replace("//", "//me:s3cret@")
+    assert nodes.run(*options, seed, wait=0.0) == 0, nodes.crawler.err
+    assert "s3cret" in (nodes.world.state / "logins.json").read_text()
+    nodes.is_locked = True
+    nodes.run(*options, "--scratch", wait=0.0)
+    assert nodes.fetched() == {}
+    files = [path for path in nodes.world.state.rglob("*") if path.is_file()]
+    assert [path for path in files if b"s3cret" in path.read_bytes()] == []
+
+
 def test_a_node_that_is_killed_is_started_again(nodes: Nodes) -> None:
     crawler = nodes.start("--nodes", "2", wait=0.5)
     nodes.until_fetched(20)
