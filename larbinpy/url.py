@@ -145,6 +145,23 @@ def masked_typed(text: str) -> str:
     return (scheme[0] if scheme else "") + MASK + text[text.rindex("@") :]
 
 
+_LOGIN_IN_LINE = re.compile(
+    r"""(?<=//|:/)(?!\[USER|(?:USER)?:PASSWORD@)(?:  # Usages show where it would be.
+            [^/?#\s]*(?=@)
+            # One with characters that it may not have, or cut by a space: no port follows.
+            |[^/?#\s:@[]*:(?!\d*(?:[/?#:'"\s]|$))[^\s'"]*
+        )
+        |(?<=['"])[^\s'"/:@]*:[^\s'"]*(?=@)  # Quoted, without //.
+    """,
+    re.VERBOSE,
+)
+
+
+def masked_line(line: str) -> str:
+    """A message without the logins of addresses in it, also of those that are none."""
+    return _LOGIN_IN_LINE.sub(MASK, line)
+
+
 def login_of(text: str) -> str:
     """The ``USER:PASSWORD`` in a URL that people type, still escaped; empty if it has none."""
     text = text.strip()

@@ -12,6 +12,7 @@ import click
 from larbinpy.console.stream import open_all
 from larbinpy.console.text import printable
 from larbinpy.exit_status import USAGE
+from larbinpy.url import masked_line
 
 #: The commands in the order of the help. Each is in the module of its name.
 _COMMANDS = (
@@ -86,7 +87,8 @@ def _one_line() -> Iterator[None]:
         reason = " ".join(error.format_message().split())
         end = "" if reason.endswith((".", "?")) else "."
         path = "larbinpy" if error.ctx is None else error.ctx.command_path
-        click.echo(printable(f"larbinpy: {reason}{end} Try '{path} --help'."), err=True)
+        line = printable(masked_line(f"larbinpy: {reason}{end} Try '{path} --help'."))
+        click.echo(line, err=True)
         sys.exit(USAGE)
 
 

@@ -17,7 +17,7 @@ from larbinpy.config.request_kinds import SEED
 from larbinpy.console.text import printable
 from larbinpy.errors import UserError
 from larbinpy.exit_status import USAGE, Ending
-from larbinpy.url import typed
+from larbinpy.url import masked_line, typed
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _T = TypeVar("_T")
@@ -160,8 +160,8 @@ def plain_errors() -> Iterator[None]:
 
 
 def complain(reason: object) -> None:
-    """Print one line on standard error."""
-    click.echo(f"larbinpy: {printable(str(reason))}", err=True)
+    """Print one line on standard error; an address in it may stand where it should not."""
+    click.echo(f"larbinpy: {printable(masked_line(str(reason)))}", err=True)
 
 
 def _exit_with(reason: str, code: int) -> None:

@@ -67,12 +67,14 @@ def _seed_all(
     address: str, seeds: Sequence[str], priority: bool, depth: int | None, again: bool
 ) -> int:
     """Give seeds to a crawl on Redis; whether its nodes have seen one, they find out themselves."""
+    from larbinpy.crawl.fleet.text import LOGINS_STAY
+
     with open_remote(address) as remote:
         refused = remote.seed(seeds, priority=priority, depth=depth, again=again)
     for url in refused:
         complain(f"{masked_typed(url)}: {fault(url)}")
     if any(map(login_of, seeds)):
-        complain("logins in seeds are not given to the nodes: these know those of startUrl alone")
+        complain(LOGINS_STAY)
     return _said(len(refused), len(seeds))
 
 

@@ -7,7 +7,8 @@ from larbinpy.url import masked
 
 _FLEET = re.compile(
     r"redis://(?:[^/?#\s]*@)?[^/?#@\s]+/[\w.-]{1,64}(?:\?passwordFile=.+)?"
-    r"|unix:[^?]+\?crawl=[\w.-]{1,64}(?:&passwordFile=.+)?",
+    # A login before the path, as other programs have it, would be taken for a part of the path.
+    r"|unix:(?!:|//[^?]*@|[^/?]*@)[^?]+\?crawl=[\w.-]{1,64}(?:&passwordFile=.+)?",
     re.ASCII,
 ).fullmatch
 #: No name of a folder above or beside.
@@ -23,7 +24,9 @@ def _fleet(text: str) -> str:
 
 
 def has_fleet_password(text: str) -> bool:
-    """Whether the address of a fleet holds a password."""
+    """Whether the address of a fleet holds a password; that of a socket has no place for one."""
+    if text.startswith("unix:"):
+        return False
     login, at, _ = text.partition("?passwordFile=")[0].rpartition("@")
     return bool(at) and ":" in login.removeprefix("redis://")
 

@@ -274,7 +274,8 @@ def readable_file(text: str) -> str:
 def _database(text: str) -> str:
     """The path of a file, or mysql://[USER@]HOST[:PORT]/NAME; a password is refused."""
     scheme, separator, rest = text.partition("://")
-    if not separator:
+    is_server = text.partition(":")[0].lower() in ("mysql", "mariadb")
+    if not separator and not is_server:
         return _folder(text) if text else text
     match = _SERVER_DATABASE(rest)
     if scheme not in ("mysql", "mariadb") or match is None:

@@ -18,7 +18,7 @@ from larbinpy.observe.url_status import Facts
 from larbinpy.outcome import Outcome, Trait, having
 from larbinpy.reason import ENDS_SESSION, SEED_AGAIN, cure, reason
 from larbinpy.storage.store import Place
-from larbinpy.url import fault, typed
+from larbinpy.url import fault, masked_typed, typed
 
 #: Steps in the store for each step in the log, which takes longer.
 _BLOCKS = 8
@@ -38,7 +38,7 @@ def explain(
     if href is None:
         bad = Outcome.BAD_URL
         yield {
-            "url": text,
+            "url": masked_typed(text),
             "state": "refused",
             "reason": bad.value,
             "rule": "URL",

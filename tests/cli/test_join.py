@@ -77,10 +77,35 @@ def test_a_wrong_password(redis: RedisServer, folder: Path) -> None:
     assert "there is no such crawl" in line
 
 
-def test_an_address_that_is_none_shows_no_password() -> None:
-    line = refused(crawl(SEED, LARBINPY_JOIN="redis://:sec/ret@127.0.0.1/news"))
+@pytest.mark.parametrize(
+    "join",
+    ["redis://:sec/ret@127.0.0.1/news", "unix://:ret@/a?crawl=news", "unix:me:ret@/a?crawl=news"],
+)
+def test_an_address_that_is_none_shows_no_password(join: str) -> None:
+    line = refused(crawl(SEED, LARBINPY_JOIN=join))
     assert "ret" not in line.replace("environment", "")
     assert "is not redis://[USER@]HOST[:PORT]/NAME or unix:PATH?crawl=NAME" in line
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("crawl", "--wait", "redis://:s3cret@h/n"),
+        ("crawl", "--set", "waitBy=unix://:s3cret@/r.sock"),
+        ("search", "x", "-d", "postgresql://me:s3cret@h/n"),
+        ("crawl", "--set", "database=mysql:me:s3cret@h/n"),
+        ("report", "redis://:s3cret@h/n"),
+        ("check-config", "http://me:s3cret@h/"),
+        ("serve", "http://me:s3cret@h/"),
+        ("status", "--url", "http://me:s3cret@h:99999/"),
+        ("explain", "redis://:s3cret@h/n"),
+        ("redis://:s3cret@h/n",),
+    ],
+)
+def test_a_password_in_the_wrong_place_is_not_shown(arguments: tuple[str, ...]) -> None:
+    result = CliRunner().invoke(main, arguments)
+    assert result.output
+    assert "s3cret" not in result.output
 
 
 @pytest.mark.parametrize("nodes", [(), ("--nodes", "2")])

@@ -18,6 +18,7 @@ from larbinpy.url import (
     fingerprint,
     fingerprints,
     host_of,
+    masked_line,
     masked_typed,
     parse,
     resolve,
@@ -383,6 +384,35 @@ def test_either_it_is_a_url_that_can_be_crawled_or_there_is_a_reason(text: str) 
 )
 def test_what_is_typed_is_shown_without_what_may_be_a_login(text: str, shown: str) -> None:
     assert masked_typed(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("http://me:s3c@h/ is no X", "http://***@h/ is no X"),
+        ("redis://s3c@h: no answer", "redis://***@h: no answer"),
+        ("unix://:s3c@/run/r.sock?crawl=n", "unix://***@/run/r.sock?crawl=n"),
+        ("redis:/:s3c@h/n: no saved crawl", "redis:/***@h/n: no saved crawl"),
+        ("pg://me:p/s3c@h/n: no", "pg://*** no"),
+        ("x: 'http://me:s3c' is no URL", "x: 'http://***' is no URL"),
+        ("x: 'me:s3c@h' is not one of a", "x: '***@h' is not one of a"),
+        ("x: 'mysql:me:s3c@h/n' is no", "x: '***@h/n' is no"),
+        # What is none.
+        ("http://h:99999/ is no URL", None),
+        ("http://h:80: no reply", None),
+        ("https://shop.example: the login failed", None),
+        ("https://a.test/@me/x:y and https://a.test:81/@me", None),
+        ("http://[::1]:8080/x", None),
+        ("a.conf:3: 'me@h' is no X", None),
+        ("'x' is not redis://[USER@]HOST[:PORT]/NAME", None),
+        ("is not redis://[USER[:PASSWORD]@]HOST[:PORT][,HOST...]/NAME", None),
+        ("(redis://:PASSWORD@HOST/NAME), http://USER:PASSWORD@HOST/", None),
+        ("/srv/a:b/x@y: cannot be read", None),
+    ],
+)
+def test_a_line_shows_no_login(line: str, shown: str | None) -> None:
+    assert masked_line(line) == (line if shown is None else shown)
+    assert "s3c" not in masked_line(line)
 
 
 def test_a_suggestion_has_no_login() -> None:

@@ -129,7 +129,8 @@ def _value(value: object) -> str:
 
 def _add(answer: _Result) -> list[str]:
     refused = [f"refused {each['url']}: {each['reason']}" for each in answer["refused"]]
-    return [f"{answer['accepted']} accepted", *refused]
+    note = [answer["note"]] if "note" in answer else []
+    return [f"{answer['accepted']} accepted", *refused, *note]
 
 
 def _rules(answer: _Result) -> list[str]:

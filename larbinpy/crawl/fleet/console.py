@@ -8,8 +8,8 @@ from larbinpy.console.ports.commands import COMMANDS
 from larbinpy.console.terminal.prompt import Session
 from larbinpy.console.text import json_line
 from larbinpy.crawl.fleet.remote import Remote
-from larbinpy.crawl.fleet.text import status_lines, status_of
-from larbinpy.url import fault, masked_typed
+from larbinpy.crawl.fleet.text import LOGINS_STAY, status_lines, status_of
+from larbinpy.url import fault, login_of, masked_typed
 
 _Answer = Mapping[str, Any]
 
@@ -54,7 +54,8 @@ class FleetConsole(Session):
     def _add(self, urls: list[str]) -> _Answer:
         refused = self._remote.seed(urls, depth=None, priority=False, again=False)
         reasons = [{"url": masked_typed(url), "reason": fault(url)} for url in refused]
-        return {"ok": not refused, "accepted": len(urls) - len(refused), "refused": reasons}
+        answer = {"ok": not refused, "accepted": len(urls) - len(refused), "refused": reasons}
+        return answer | ({"note": LOGINS_STAY} if any(map(login_of, urls)) else {})
 
     def _status(self) -> _Answer:
         remote = self._remote

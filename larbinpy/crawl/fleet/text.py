@@ -9,6 +9,9 @@ from larbinpy.fleet.board import Board
 from larbinpy.fleet.vault import NOBODY, CrawlState, Standing
 
 Status = dict[str, Any]
+
+#: Said for seeds with logins that a command gives to a crawl on Redis, which never has them.
+LOGINS_STAY = "logins in seeds are not given to the nodes: these know those of startUrl alone"
 #: The fields that are summed over all nodes.
 _SUMMED = ("pages", "replies", "bytes", "links", "sites", "seen")
 _RATES = ("pages_s", "bytes_s", "busy")

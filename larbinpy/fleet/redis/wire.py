@@ -20,7 +20,7 @@ _TCP = re.compile(
     r"(?:\?passwordFile=(?P<file>.+))?"
 ).fullmatch
 _UNIX = re.compile(
-    r"unix:(?P<path>[^?]+)\?crawl=(?P<name>[^?&]*)(?:&passwordFile=(?P<file>.+))?"
+    r"unix:(?!:|//[^?]*@|[^/?]*@)(?P<path>[^?]+)\?crawl=(?P<name>[^?&]*)(?:&passwordFile=(?P<file>.+))?"
 ).fullmatch
 _HOST = re.compile(
     r"(?P<host>[\w.-]+|\[[0-9a-fA-F:.]+\])(?::(?P<port>\d{1,5}))?", re.ASCII

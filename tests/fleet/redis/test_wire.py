@@ -19,6 +19,8 @@ from larbinpy.fleet.redis.wire import Address, Server, pack, read_info
         ("redis://me:p:w@a/news", [("a", 6379)], ("me", "p:w")),
         ("redis://me@a/news", [("a", 6379)], ("me", "")),
         ("unix:/run/redis.sock?crawl=news", [("/run/redis.sock", 0)], ()),
+        ("unix:/run/redis@1.sock?crawl=news", [("/run/redis@1.sock", 0)], ()),
+        ("unix:///run/redis.sock?crawl=news", [("///run/redis.sock", 0)], ()),
     ],
 )
 def test_an_address(text: str, servers: list[tuple[str, int]], login: tuple[str, ...]) -> None:
@@ -63,6 +65,11 @@ def test_what_is_no_address(text: str) -> None:
         "redis://me:s3cret@a/ne ws",
         "redis://me:s3cret@a",
         "redis://a/s3cret@b/news",
+        "unix://:s3cret@/run/redis.sock?crawl=news",
+        "unix://me:s3c/s3cret@/run/redis.sock?crawl=news",
+        "unix::s3cret@/run/redis.sock?crawl=news",
+        "unix:me:s3cret@/run/redis.sock?crawl=news",
+        "unix::/s3cret@/run/redis.sock?crawl=news",
     ],
 )
 def test_no_error_shows_a_password(text: str) -> None:
