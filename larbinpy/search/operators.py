@@ -4,6 +4,8 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
+from larbinpy.page import timestamp
+
 #: Languages by their English and their own names.
 _LANGUAGES = {
     "arabic": "ar",
@@ -127,7 +129,7 @@ def since_of(text: str, now: float) -> str | None:
             when = (when if when.tzinfo else when.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
         return None
-    return when.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return timestamp(when.timestamp())
 
 
 #: Operators that filter pages, and the functions that read their values: of the text and the time

@@ -89,6 +89,10 @@ def test_short_words_are_found_within_words_where_most_pages_are_chinese() -> No
         ("since:2026-03-09T10:00:00+02:00", Query(since="2026-03-09T08:00:00Z")),
         ("since:yesterday", Query(since="2026-11-22T00:00:00Z")),
         ("since:12h", Query(since="2026-11-22T20:00:00Z")),
+        ("since:50y", Query(since="1976-12-05T08:00:00Z")),
+        ("since:2000y", Query(since="1970-01-01T00:00:00Z")),
+        ("since:0099", Query(since="1970-01-01T00:00:00Z")),
+        ("since:0999-12-31T10:00", Query(since="1970-01-01T00:00:00Z")),
     ],
 )
 def test_filters(text: str, expected: Query) -> None:
