@@ -11,6 +11,7 @@ from larbinpy.content.clean import line, lines
 from larbinpy.content.content import LONGEST_TEXT, LONGEST_TITLE, MOST_HEADINGS, Content, Outlink
 from larbinpy.content.language import language
 from larbinpy.content.links import LONGEST_ANCHOR, Resolver
+from larbinpy.parse.feeds import LINKS, page_of, preferred
 from larbinpy.parse.xml import local_name, tree_of
 
 ROOTS = frozenset({"rss", "RDF", "feed"})
@@ -50,12 +51,12 @@ def read_feed(body: bytes, encoding: str | None, url: str, latest: str) -> Conte
     for entry in _entries(root):
         values = _values(entry)
         title = _title(values)
-        text = _visible(next((values[name] for name in _TEXTS if values.get(name)), ""))
+        text = _visible(preferred(values, _TEXTS))
         texts += (title, lines(text, _LONGEST_ENTRY))
         room -= len(text)
         if title and len(out.headings) < MOST_HEADINGS:
             out.headings.append(title)
-        target = resolver.resolve(values.get("link", "").strip())
+        target = resolver.resolve(_page_of(entry, url))
         if target is not None:
             links[Outlink(target, title[:LONGEST_ANCHOR], "")] = None
         if room < 0:
@@ -79,8 +80,18 @@ def _entries(root: Any) -> Iterator[Any]:
     return (entry for entry, _ in zip(found, range(_MOST_ENTRIES), strict=False))
 
 
+def _page_of(entry: Any, url: str) -> str:
+    """The page that an entry names; empty if there is none."""
+    found: dict[str, str] = {}
+    for child in entry.iterchildren(*(f"{{*}}{name}" for name in LINKS)):
+        with suppress(UnicodeDecodeError):
+            name = local_name(child)
+            found[name] = found.get(name) or page_of(child, url)
+    return preferred(found, LINKS)
+
+
 def _values(parent: Any) -> dict[str, str]:
-    """The texts of the children by their names; that of a link is its target."""
+    """The texts of the children by their names."""
     found: dict[str, str] = {}
     for child in parent.iterchildren("*"):
         name = local_name(child)
@@ -88,11 +99,7 @@ def _values(parent: Any) -> dict[str, str]:
             continue
         # lxml cannot decode a text with half of a surrogate pair ("&#xD800;").
         with suppress(UnicodeDecodeError):
-            if name == "link" and child.get("href") is not None:
-                if child.get("rel", "alternate") == "alternate":
-                    found.setdefault(name, child.get("href"))
-            else:
-                found.setdefault(name, "".join(child.itertext())[:_LONGEST_ENTRY])
+            found.setdefault(name, "".join(child.itertext())[:_LONGEST_ENTRY])
     return found
 
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from larbinpy.page import Page
 from larbinpy.parse import feeds, xml
@@ -22,7 +22,6 @@ from larbinpy.url import Base
 _ENTRIES = frozenset({"url", "sitemap", "item", "entry"})
 #: Dates by their preference: the later ones of an entry count only if the first is missing.
 _DATES = ("lastmod", "updated", "pubDate", "date", "published")
-_LINKS = ("loc", "link", "guid")
 #: Most characters of a date; no honest one is longer.
 _LONGEST = 60
 #: Most characters of URLs of one document.
@@ -98,33 +97,23 @@ def _spelled(moment: datetime, *, is_exact: bool) -> str:
 
 def _entries(chunks: Iterator[bytes], encoding: str | None, url: str) -> Iterator[tuple[str, str]]:
     """Yield the reference and the date of each entry, as they stand there."""
-    link, dates = "", dict[str, str]()
+    links, dates = dict[str, str](), dict[str, str]()
     count = 0
-    names = (*_ENTRIES, *_DATES, *_LINKS)
+    names = (*_ENTRIES, *_DATES, *feeds.LINKS)
     stream = feeds.elements(chunks, encoding, names, lambda: count)
     for element in stream:
         # lxml cannot decode a text with half of a surrogate pair ("&#xD800;").
         with suppress(UnicodeDecodeError):
             name = xml.local_name(element)
             if name in _ENTRIES:
+                link = feeds.preferred(links, feeds.LINKS)
                 if link:
                     count += 1
-                    yield link, next((dates[each] for each in _DATES if dates.get(each)), "")
-                link, dates = "", {}
+                    yield link, feeds.preferred(dates, _DATES)
+                links, dates = {}, {}
             elif feeds.parent_name(element) not in _ENTRIES:
                 continue
             elif name in _DATES:
                 dates.setdefault(name, feeds.text_of(element)[: _LONGEST + 1])
-            elif name in _LINKS:
-                link = link or _reference(name, element, url)
-
-
-def _reference(name: str, element: Any, url: str) -> str:
-    """The page that an element of an entry names; empty if it names another thing."""
-    href = element.get("href") if name == "link" else None
-    if href is None:
-        is_none = name == "guid" and element.get("isPermaLink", "true") != "true"
-    else:
-        is_none = element.get("rel", "alternate") != "alternate"
-    reference = "" if is_none else (href or feeds.text_of(element)).strip()
-    return reference and feeds.absolute(reference, element, url)
+            elif name in feeds.LINKS:
+                links[name] = links.get(name) or feeds.page_of(element, url)

@@ -6,7 +6,7 @@ They are read as a stream, and elements are dropped once they are read, so neith
 
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -18,6 +18,8 @@ from larbinpy.url import parse
 
 #: Local names of the root elements.
 ROOTS = frozenset({"urlset", "sitemapindex", "rss", "RDF", "feed"})
+#: Elements that name the page of an entry, by their preference: see `page_of`.
+LINKS = ("loc", "link", "guid")
 
 #: "must be no larger than 50MB (52,428,800 bytes)" uncompressed, says the protocol.
 MAX_DECODED = 50 * 1024 * 1024
@@ -164,6 +166,34 @@ def text_of(element: Any) -> str:
     return "" if len(element) else element.text or ""
 
 
+def page_of(element: Any, url: str) -> str:
+    """The page that an element of an entry, one of `LINKS`, names; empty if it names none.
+
+    It is absolute if the document, which has the URL `url`, says its base.
+    """
+    href = element.get("href")
+    if local_name(element) == "guid":
+        reference = _permalink(element)
+    elif href is None:
+        reference = text_of(element).strip()
+    else:
+        is_page = element.get("rel", "alternate") == "alternate"
+        reference = href.strip() if is_page else ""
+    return reference and absolute(reference, element, url)
+
+
+def preferred(values: Mapping[str, str], names: Iterable[str]) -> str:
+    """The value of the first of `names` that has one; empty if none has."""
+    return next((values[each] for each in names if values.get(each)), "")
+
+
+def _permalink(guid: Any) -> str:
+    """The URL of a `<guid>`; empty if it is another kind of name, which many do not say."""
+    text = text_of(guid).strip()
+    is_url = guid.get("isPermaLink", "true") == "true" and text.startswith("http")
+    return text if is_url else ""
+
+
 def parent_name(element: Any) -> str:
     """The local name of the parent of an element; empty if it has none."""
     parent = element.getparent()
@@ -189,9 +219,7 @@ def _link(element: Any) -> list[_Found]:
 
 
 def _guid(element: Any) -> list[_Found]:
-    text = text_of(element).strip()
-    permanent = element.get("isPermaLink", "true") == "true"
-    return [(text, Kind.PAGE, False)] if permanent and text.startswith("http") else []
+    return [(_permalink(element), Kind.PAGE, False)]
 
 
 def _url(element: Any) -> list[_Found]:

@@ -14,6 +14,12 @@ def test_objects_of_lists_and_graphs_are_found() -> None:
     assert facts.objects(scripts) == [{"@type": "A"}, {"@type": "B"}]
 
 
+def test_strings_may_have_line_breaks() -> None:
+    text = '{"@type": "Article",\n"description": "One\n\ttwo", "datePublished": "2026-06-13"}'
+    [found] = facts.objects([text])
+    assert (found["description"], found["datePublished"]) == ("One\n\ttwo", "2026-06-13")
+
+
 def test_articles_come_before_their_pages() -> None:
     found = [{"@type": "WebPage"}, {"@type": "WebSite"}, {"@type": ["Thing", "NewsArticle"]}]
     assert facts.pages(found) == [found[2], found[0]]

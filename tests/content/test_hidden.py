@@ -207,6 +207,21 @@ def test_html_does_not_hide(markup: str) -> None:
     assert "overt" in words(PAGE.format("", markup))
 
 
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<body style='visibility:hidden'><p>overt</p>",
+        "<style>.loading{display:none}</style><body class=loading><p>overt</p>",
+        "<html style='display:none'><p>overt</p>",
+        "<style>html,body{visibility:hidden}</style><p>overt</p>",
+        "<main style='position:absolute; left:-9999px'><p>overt</p></main>",
+        "<style>body{color:#fff}</style><p>overt</p>",
+    ],
+)
+def test_a_page_that_hides_all_of_itself_is_read(page: str) -> None:
+    assert words(page).split() == ["overt"]
+
+
 def test_what_is_shown_in_what_is_hidden_stands_alone() -> None:
     page = "<div style='visibility:hidden'>covert<p style='visibility:visible'>overt</p></div>"
     assert words(PAGE.format("", page)).split() == ["Seen", "before.", "overt", "Seen", "after."]

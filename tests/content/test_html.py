@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from larbinpy.content import Image, Outlink, read
 from tests.support.contents import AT, content, page
 
@@ -79,6 +81,13 @@ def test_pages_may_ask_not_to_be_indexed() -> None:
     asking.headers.append(("x-robots-tag", "otherbot: noindex"))
     assert not read(asking, AT).noindex
     asking.headers.append(("x-robots-tag", "noindex"))
+    assert read(asking, AT).noindex
+
+
+@pytest.mark.parametrize("header", ["nofollow", "otherbot: noindex", "all"])
+def test_a_header_does_not_take_back_what_the_page_asks(header: str) -> None:
+    asking = page("<meta name=robots content=noindex>")
+    asking.headers.append(("x-robots-tag", header))
     assert read(asking, AT).noindex
 
 

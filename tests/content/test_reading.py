@@ -3,7 +3,8 @@
 import pytest
 
 from larbinpy.content import Outlink
-from tests.support.contents import URL, content, pdf
+from larbinpy.parse import read as links_of
+from tests.support.contents import URL, content, page, pdf
 
 XHTML = """<?xml version="1.0" encoding="ISO-8859-1"?>
 <!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN" "xhtml1-strict.dtd" [
@@ -69,6 +70,40 @@ def test_atom_is_read() -> None:
     assert (found.title, found.text) == ("Neues", "Erstes\nDas war es.")
     assert found.links == [Outlink("http://www.example.test/erstes", "Erstes", "")]
     assert (found.modified, found.lang) == ("2026-09-20T08:00:00Z", "de")
+
+
+@pytest.mark.parametrize(
+    ("feed", "target"),
+    [
+        ("<rss><channel><item>{}<guid>http://b.test/1</guid></item>", "http://b.test/1"),
+        ("<rss><channel><item><guid>http://b.test/1</guid>{}<link>/2</link></item>", "/2"),
+        ('<rss><channel><item>{}<guid isPermaLink="false">http://b.test/1</guid></item>', None),
+        ("<rss><channel><item>{}<guid>urn:uuid:1</guid></item>", None),
+        ("<rss><channel><item>{}<guid>post-1</guid></item>", None),
+        (
+            '<feed xml:base="http://b.test/blog/"><entry>{}<link href="1.html"/></entry>',
+            "http://b.test/blog/1.html",
+        ),
+        (
+            '<feed xml:base="/blog/"><entry xml:base="2026/">{}<link href="1"/></entry>',
+            "/blog/2026/1",
+        ),
+        (
+            '<feed><entry>{}<link rel="self" href="/me"/><link rel="alternate" href="/1"/>'
+            '<link href="/2"/></entry>',
+            "/1",
+        ),
+    ],
+)
+def test_an_entry_leads_where_the_crawl_goes(feed: str, target: str | None) -> None:
+    body = feed.format("<title>One</title>")
+    found = content(body, "application/xml")
+    url = target and (f"http://www.example.test{target}" if target.startswith("/") else target)
+    assert found.links == ([Outlink(url, "One", "")] if url else [])
+    assert [each.url for each in found.announced] == ([url] if url else [])
+    crawled = [link.url for link in links_of(page(body, "application/xml"), "").links]
+    assert url is None or url in crawled
+    assert url is not None or not crawled
 
 
 def test_plain_text_is_read() -> None:
