@@ -149,6 +149,6 @@ def dated(url: str, announced: Sequence[Announced]) -> list[Dated]:
 def _is_generic(anchor: str) -> bool:
     """Whether an anchor says nothing of the page it leads to."""
     return len(anchor) < 2 or (
-        len(anchor) < _LONGEST_GENERIC
+        len(anchor) <= _LONGEST_GENERIC
         and anchor.casefold().strip(" .:>\xbb\u203a\u2192\u2026") in _GENERIC
     )

@@ -11,7 +11,7 @@ from operator import attrgetter
 from larbinpy.database.base import Change, Finder, Found, Stored, Wish
 from larbinpy.database.merging import merged, wish_of_each
 from larbinpy.database.opening import open_finder
-from larbinpy.loop.clock import clock
+from larbinpy.loop.clock import Clock, clock
 from larbinpy.search.query import Query
 
 
@@ -34,8 +34,9 @@ class SeveralFinders:
     If more than one has a page, the one that was fetched last counts.
     """
 
-    def __init__(self, finders: Sequence[Finder]) -> None:
+    def __init__(self, finders: Sequence[Finder], clock: Clock = clock) -> None:
         self._finders = finders
+        self._clock = clock
 
     def close(self) -> None:
         for finder in self._finders:
@@ -45,16 +46,16 @@ class SeveralFinders:
         return list(dict.fromkeys(lang for each in self._finders for lang in each.languages()))
 
     def search(self, query: Query, wish: Wish) -> Found:
-        start = clock()
+        start = self._clock()
         each = wish_of_each(wish)
         answers = []
         for done, finder in enumerate(self._finders):
             # One that is fast leaves its time to the others.
-            left = start + wish.limit - clock()
+            left = start + wish.limit - self._clock()
             limit = left / (len(self._finders) - done)
             answers.append(finder.search(query, replace(each, limit=limit)))
         found = merged(answers, wish)
-        found.seconds = clock() - start
+        found.seconds = self._clock() - start
         return found
 
     def show(self, url: str) -> Stored | None:

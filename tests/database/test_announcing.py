@@ -106,6 +106,14 @@ def test_a_site_may_change_its_ways(writer: Writer, row: Callable[..., Any]) -> 
         writer.write([prepared(A, f"text {day}", at=at(day + 1))])
 
 
+def test_a_date_does_not_put_a_visit_off(writer: Writer, row: Callable[..., Any]) -> None:
+    writer.write([prepared(A, "one", at=at(1))])
+    planned = row("due")
+    assert planned < at(19)
+    writer.write([sitemap(20, a=at(19))])
+    assert row("due") == planned
+
+
 def test_an_older_date_does_not_replace_a_later_one(
     writer: Writer, database: Database, row: Callable[..., Any]
 ) -> None:

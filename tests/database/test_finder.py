@@ -128,6 +128,26 @@ def test_newest_first(finder: Finder) -> None:
     assert ask(finder, query("water"), "date") == [HARBOUR, SEA, PDF]
 
 
+def test_a_page_that_claims_to_be_of_tomorrow_is_as_old_as_its_first_visit(
+    filled: Database,
+) -> None:
+    """Its zone may be east of ours, so that is no fault."""
+    early, late = "2026-11-23T08:00:00Z", "2026-11-23T10:00:00Z"
+    claims = [
+        page("http://d.test/1", "Lava.", at=early, published="2026-11-24T01:00:00+13:00"),
+        page("http://d.test/2", "Lava.", title="Other", at=late),
+        page("http://d.test/3", "Lava.", title="Third", at=late, published="2026-11-23T09:00:00Z"),
+    ]
+    fill(filled.where, claims)
+    with closing(filled.finder(clock)) as finder:
+        found = finder.search(query("lava"), Wish(sort="date"))
+        assert [(hit.url[-1], hit.date) for hit in found.hits] == [
+            ("2", late),
+            ("3", "2026-11-23T09:00:00Z"),
+            ("1", early),
+        ]
+
+
 def test_filters_alone_list_pages_by_date_without_copies(finder: Finder) -> None:
     assert ask(finder, query(site="test")) == [BERG, HARBOUR, BOATS, SEA, PDF, NIGHT]
     assert ask(finder, query(lang="de")) == [BERG]

@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
@@ -68,6 +69,13 @@ def test_anchors_say_something() -> None:
         Anchor(target_of("http://a.test/b"), "The other"),
         Anchor(target_of("http://a.test/c"), "The other"),
     ]
+
+
+@pytest.mark.parametrize("end", ["", " \u2192", " \xbb", ":", "..."])
+@pytest.mark.parametrize("text", ["More", "Skip to main content", "zur\xfcck"])
+def test_anchors_that_say_nothing_end_as_they_like(text: str, end: str) -> None:
+    found = prepared(f"<a href=/b>{text}{end}</a><a href=/c>{text} of the museum</a>")
+    assert found.anchors == [Anchor(target_of("http://a.test/c"), f"{text} of the museum")]
 
 
 def test_targets_are_fingerprints_as_signed_numbers() -> None:

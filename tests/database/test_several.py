@@ -12,8 +12,10 @@ from larbinpy.database.base import DatabaseError, Finder, Found, Hit, Wish
 from larbinpy.database.exchange import fields_of, found_of
 from larbinpy.database.merging import merged
 from larbinpy.database.opening import open_finder, open_writer
-from larbinpy.database.several import open_finders
+from larbinpy.database.several import SeveralFinders, open_finders
+from larbinpy.search.query import Query
 from tests.support.databasepages import prepared
+from tests.support.fakefinder import FakeFinder
 from tests.support.questions import query
 
 T1, T2, T3 = (f"2026-11-2{day}T08:00:00Z" for day in (1, 2, 3))
@@ -129,6 +131,33 @@ def test_a_search_of_several_databases(finder: Finder) -> None:
     newest = finder.search(query("sea"), Wish(sort="date")).hits[0]
     assert (newest.title, newest.date) == ("new", T2)
     assert finder.search(query("nothing"), Wish()).hits == []
+
+
+class SlowFinder(FakeFinder):
+    """Answers after a time of `clock`, a number of one element."""
+
+    def __init__(self, clock: list[float], seconds: float) -> None:
+        super().__init__()
+        self._clock, self._seconds = clock, seconds
+
+    def search(self, query: Query, wish: Wish) -> Found:
+        self._clock[0] += self._seconds
+        return super().search(query, wish)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "limits"),
+    [((0, 0, 0), [1, 1.5, 3]), ((1, 1, 1), [1, 1, 1]), ((0.5, 0, 2), [1, 1.25, 2.5])],
+)
+def test_several_databases_share_the_time_of_a_search(
+    seconds: tuple[float, ...], limits: list[float]
+) -> None:
+    """What one leaves is for the others."""
+    now = [100.0]
+    finders = [SlowFinder(now, each) for each in seconds]
+    found = SeveralFinders(finders, lambda: now[0]).search(query("sea"), Wish(limit=3))
+    assert [wish.limit for finder in finders for _, wish in finder.asked] == limits
+    assert found.seconds == sum(seconds)
 
 
 def test_a_page_of_several_databases_is_the_newest(finder: Finder) -> None:

@@ -52,6 +52,23 @@ def test_texts_outlive_their_reader(tmp_path: Path) -> None:
     base.close()
 
 
+def test_a_writer_leaves_what_others_have_not_merged(tmp_path: Path) -> None:
+    base = connect(tmp_path / "it.db", write=True)
+    base.execute("BEGIN")
+    writers = [Anchors(base, seat) for seat in range(3)]
+    for seat, anchors in enumerate(writers):
+        anchors.add([Anchor(target, f"by {seat}") for target in TARGETS])
+        anchors.merge()
+    while writers[1].settle():
+        pass
+    seats = [row[0] for row in base.execute("SELECT DISTINCT id >> 40 FROM fresh ORDER BY id")]
+    assert seats == [0, 2]
+    for seat in (0, 2):
+        again = Anchors(base, seat)
+        assert all(f"by {seat}" in again.known(target) for target in TARGETS)
+    base.close()
+
+
 def test_the_table_keeps_texts_of_pages_and_forgets_others(tmp_path: Path) -> None:
     base = connect(tmp_path / "it.db", write=True)
     base.execute("BEGIN")

@@ -113,6 +113,26 @@ def test_one_question_at_a_time() -> None:
     assert round_.answer([DuePage("http://a.test/", 0, None, "", 1)], 2.0) == []
 
 
+def test_a_clock_that_was_set_back_counts_as_time() -> None:
+    page = DuePage("http://a.test/", 0, None, "", 1)
+    round_ = Round(Endless(0), Visits())
+    assert round_.ask(5000.0)
+    assert round_.answer([page], 5000.0) == [page]
+    assert round_.ask(5002.0) is None  # the visit is under way
+    assert round_.ask(5000.0 - 3600.0) is not None
+
+
+def test_a_page_that_is_under_way_costs_no_budget() -> None:
+    pages = [DuePage(f"http://a.test/{n}", 0, None, timestamp(n), n) for n in range(3)]
+    allowance = OneRound(10)
+    round_ = Round(allowance, Visits())
+    assert round_.ask(1000.0)
+    assert round_.answer(pages[:1], 1000.0) == pages[:1]
+    assert round_.ask(1020.0)
+    assert round_.answer(pages, 1020.0) == pages[1:]
+    assert allowance.allowed(1020.0) == 10 - len(pages)
+
+
 def test_a_host_with_many_open_pages_is_left_out() -> None:
     pages = [DuePage(f"http://slow.test/{n}", 0, None, timestamp(n), n) for n in range(10)]
     visits = Visits(most=2000, by_host=10)
