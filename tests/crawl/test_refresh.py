@@ -259,6 +259,48 @@ def test_nothing_is_purged_without_the_start_page(
         assert files(second) >= ALL
 
 
+def test_nothing_is_purged_without_any_start_page(web: Web, crawl: Worlds, first: World) -> None:
+    """As when the seeds are to come by the input port, and none comes."""
+    web.page("a.test/", "/b")
+    refresh(crawl, first, BROWSE)
+    second = crawl(PURGE, seeds=[], folder=first.folder, start=Start.SCRATCH)
+    assert counts(second)["gone"] > 0
+    assert refusal(second) == "no start page was fetched"
+    assert files(second) == ALL
+
+
+def test_a_page_stays_to_which_a_redirect_of_an_earlier_crawl_leads(
+    web: Web, crawl: Worlds, first: World
+) -> None:
+    """The page with the link fails, so that nobody asks for the redirect."""
+    web.page("a.test/a", "/old")
+    web.put("a.test/old", Answer(status=301, headers=("Location: /moved",)))
+    web.page("a.test/moved", "/below")
+    web.pages("a.test/below")
+    refresh(crawl, first, BROWSE)
+    web.put("a.test/a", Answer(status=503))
+    for _ in range(2):
+        second = refresh(crawl, first, PURGE)
+        assert refusal(second) == ""
+        assert files(second) == PAGES | {f"a.test/{name}.html" for name in ("moved", "below")} | {
+            "c.test/s.css"
+        }
+
+
+def test_what_a_redirect_leads_to_stays_if_it_fails(web: Web, crawl: Worlds, first: World) -> None:
+    web.page("a.test/", "/old", "/b")
+    web.put("a.test/old", Answer(status=301, headers=("Location: /hub",)))
+    web.page("a.test/hub", "/below")
+    web.pages("a.test/below")
+    refresh(crawl, first, PURGE)
+    for name in ("hub", "old"):
+        web.put(f"a.test/{name}", Answer(status=503))
+        for _ in range(2):
+            second = refresh(crawl, first, PURGE)
+            assert refusal(second) == ""
+            assert {"a.test/hub.html", "a.test/below.html"} <= files(second)
+
+
 def test_a_start_that_always_redirected_must_lead_to_the_same_page(web: Web, crawl: Worlds) -> None:
     web.put("a.test/", Answer(status=302, headers=("Location: /home",)))
     web.page("a.test/home", "/x")

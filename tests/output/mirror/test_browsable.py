@@ -21,7 +21,7 @@ from larbinpy.errors import UserError
 from larbinpy.outcome import Outcome
 from larbinpy.output.mirror.browsable import BrowsableMirror, MirrorSettings
 from larbinpy.output.mirror.catalog import NAME, Catalog, is_rewritten
-from larbinpy.output.mirror.paths import Spelling
+from larbinpy.output.mirror.paths import Spelling, original_of
 from larbinpy.output.modes import open_output
 from larbinpy.page import Page
 from larbinpy.url import Url, canonical
@@ -158,14 +158,20 @@ def test_a_page_and_its_twin_have_one_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("type_", ["text/html", "image/gif"])
 @pytest.mark.parametrize("first", ["twin", "gone"])
 @pytest.mark.parametrize("status", [404, 500])
-def test_a_page_outlives_its_twin(tmp_path: Path, type_: str, first: str, status: int) -> None:
-    """A folder's page is gone, or fails, and its index, which had no file of its own, is not."""
+@pytest.mark.parametrize("known", [True, False])
+def test_a_page_outlives_its_twin(
+    tmp_path: Path, type_: str, first: str, status: int, known: bool
+) -> None:
+    """A folder's page is gone, or fails, and its index, which had no file of its own, is not.
+
+    If it is not `known`, the index comes for the first time.
+    """
     start = Url("http://h/", 1)
     home = page(start.href, "<a href=/d/index.html>1</a><a href=/d/>2</a>")
     folder, index = (page(f"http://h/d/{name}", "same", type_) for name in ("", "index.html"))
     for each in (folder, index):
         each.url = replace(each.url, via=start.href)
-    write(tmp_path, home, folder, index)
+    write(tmp_path, home, folder, *([index] if known else []))
     mirror = BrowsableMirror(tmp_path, MirrorSettings(purge=True))
     mirror.begin()
     mirror.loaded(home)
@@ -180,7 +186,7 @@ def test_a_page_outlives_its_twin(tmp_path: Path, type_: str, first: str, status
     mirror.close()
     with closing(Catalog(tmp_path)) as catalog:
         assert catalog.account.counts()["purged"] == (status == 404)
-        assert catalog.account.counts()["new"] == 0
+        assert catalog.account.counts()["new"] == (not known)
         path = catalog.path_of("http://h/d/index.html")
         gone = catalog.path_of("http://h/d/")
     assert path is not None
@@ -512,6 +518,26 @@ def test_a_page_of_another_type_is_kept_until_the_new_one_is_there(tmp_path: Pat
     mirror.close()
 
 
+def test_a_page_that_redirected_once_is_itself_again(tmp_path: Path) -> None:
+    """In three crawls: a page, a redirect, and the page as it was."""
+    home, own = page("http://h/", "<a href=u>"), page("http://h/u", "u", "text/html", *TAGGED)
+    write(tmp_path, home, own, page("http://h/t", "t"))
+    for redirects, link in ((True, "t.html"), (False, "u.html")):
+        mirror = BrowsableMirror(tmp_path, PLAIN)
+        mirror.begin()
+        mirror.loaded(home)
+        if redirects:
+            mirror.moved("http://h/u", "http://h/t")
+            mirror.missed(Page(own.url, Outcome.ERR_30X, 301))
+        else:
+            again = not_modified("http://h/u")
+            mirror.unchanged(again)
+            mirror.loaded(again)
+        assert [*mirror.finish(complete=True)]
+        mirror.close()
+        assert files(tmp_path)["h/index.html"] == f'<a href="{link}">'
+
+
 def test_a_redirect_that_became_a_page_is_forgotten(tmp_path: Path) -> None:
     pages = [page("http://h/", "<a href=u>"), page("http://h/u", "u", "text/html", *TAGGED)]
     write(tmp_path, *pages, page("http://h/t", "t"))
@@ -711,6 +737,27 @@ def test_a_kill_leaves_no_file_that_the_catalog_does_not_name(type_: str, tmp_pa
         assert files(root).keys() == {*named(root).values()}, step
         step += 1
     assert step > 60
+
+
+@pytest.mark.parametrize("url", ["http://h/d/", "http://h/d/index.html"])
+@pytest.mark.parametrize("type_", ["text/html", "image/gif"])
+def test_a_page_that_comes_while_another_is_removed_keeps_its_file(
+    tmp_path: Path, type_: str, url: str
+) -> None:
+    """The catalog has forgotten a page, but a kill has left its files to the next start. By then
+    its place may belong to a page, `url`, which is another one or the same."""
+    write(tmp_path, page("http://h/d/", "text", type_))
+    with closing(Catalog(tmp_path)) as catalog:
+        entry = catalog.get("http://h/d/")
+        assert entry is not None
+        catalog.purge(entry.url, [original_of(entry.url), entry.path])
+        catalog.put(replace(entry, url=url))
+    BrowsableMirror(tmp_path, PLAIN).close()
+    assert (tmp_path / entry.path).read_text() == "text"
+    is_same, has_original = url == entry.url, type_ == "text/html"
+    assert (tmp_path / original_of(entry.url)).exists() == (is_same and has_original)
+    with closing(Catalog(tmp_path)) as catalog:
+        assert catalog.purging() == []
 
 
 def test_a_folder_in_the_place_of_a_page_is_no_obstacle(tmp_path: Path) -> None:

@@ -1,0 +1,56 @@
+"""The account of a refresh, in a catalog."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from larbinpy.outcome import Outcome
+from larbinpy.output.mirror.account import Account, Kind
+from larbinpy.output.mirror.catalog import Catalog
+from larbinpy.page import Page
+from larbinpy.url import Url
+
+
+@pytest.fixture(name="account")
+def _account(tmp_path: Path) -> Iterator[Account]:
+    with closing(Catalog(tmp_path)) as catalog:
+        yield catalog.account
+
+
+def page(name: str = "a", outcome: Outcome = Outcome.SUCCESS, status: int = 200) -> Page:
+    return Page(Url(f"http://h/{name}", 1, via="http://h/"), outcome, status)
+
+
+def test_a_page_of_this_refresh_is_no_older_copy(account: Account) -> None:
+    """It comes once more after a kill, and the mirror has it from before that."""
+    account.note(page(), Kind.NEW, had=False)
+    account.note(page(outcome=Outcome.ERR_50X, status=503), Kind.FAILED, had=True)
+    assert [(each.status, each.had) for each in account.failures(9)] == [(503, False)]
+    assert account.counts()["kept"] == 0
+    account.note(page("b"), Kind.CHANGED, had=True)
+    account.note(page("b", Outcome.ERR_50X, 503), Kind.FAILED, had=True)
+    assert account.counts()["kept"] == 1
+
+
+@pytest.mark.parametrize("first", [Kind.NEW, Kind.CHANGED])
+@pytest.mark.parametrize("second", [Kind.CHANGED, Kind.UNCHANGED, Kind.GONE, Kind.FAILED])
+def test_what_came_stays_new_when_it_comes_once_more(
+    account: Account, first: Kind, second: Kind
+) -> None:
+    account.note(page(), first, had=first is not Kind.NEW)
+    account.note(page(), second, had=True)
+    expected = first if second in (Kind.CHANGED, Kind.UNCHANGED) else second
+    assert account.kind(page().url.href) is expected
+
+
+def test_seeds_are_those_without_a_parent(account: Account) -> None:
+    account.note(page(), Kind.NEW, had=False)
+    account.note(Page(Url("http://h/", 1), Outcome.SUCCESS, 200), Kind.NEW, had=False)
+    assert [*account.starts()] == ["http://h/"]
+    assert not account.was_known("http://h/")
+    account.begin()
+    assert account.was_known("http://h/")
+    assert not account.was_known("http://h/a")
+    assert account.kind("http://h/") is None
