@@ -363,6 +363,16 @@ def test_the_first_of_two_steps_may_be_a_get() -> None:
     assert asks[2].href == f"{SITE}/who?user=me"
 
 
+def test_fields_of_the_second_step_are_not_in_the_address_of_the_first() -> None:
+    first = "<form action=/who><input name=user><input name=realm value=x></form>"
+    login = replace(LOGIN, fields={"pin": "1234", "realm": "north"})
+    asks, _ = exchange(
+        steps(login), reply(PAGE, first), reply(f"{SITE}/who?user=me&realm=north", SIMPLE), DONE
+    )
+    assert asks[1] == Ask(f"{SITE}/who?user=me&realm=north")
+    assert b"pin=1234" in (asks[2].body or b"")
+
+
 def test_redirects_and_refreshes_are_followed() -> None:
     other = "http://id.test"
     meta = "<meta http-equiv=refresh content='0; url=/home'>Logged in!"

@@ -127,6 +127,16 @@ def test_a_403_that_stays_after_another_login_is_none() -> None:
     assert mine.standing(refused) is UNKNOWN
 
 
+def test_pages_that_came_after_their_403_leave_no_doubt() -> None:
+    """They were losses indeed, so the next 403 is one at once."""
+    subject = judge()
+    assert subject.standing(reply(PAGE, "Hello")) is IN
+    for number in range(20):
+        assert subject.standing(reply(f"{SITE}/{number}", "", 403)) is OUT
+        subject.logged_in(proven=False)
+        assert subject.standing(reply(f"{SITE}/{number}", "Hello")) is IN
+
+
 def test_a_site_that_refuses_everything_is_not_logged_in() -> None:
     mine = judge()
     for _ in range(2):
@@ -198,6 +208,18 @@ def test_learned_login_pages() -> None:
     assert not pages.has("http://id.test/sso?client=1")
     assert pages.has("http://id.test/form?y")
     assert not pages.has(f"{SITE}/")
+
+
+def test_not_more_than_fifty_are_learned() -> None:
+    pages = LoginPages(f"{SITE}/login")
+    for number in range(60):
+        pages.learn(f"{SITE}/sso/{number}")
+    assert len(pages.learned) == 50
+    assert pages.has(f"{SITE}/sso/49")
+    assert not pages.has(f"{SITE}/sso/50")
+    again = LoginPages(f"{SITE}/login")
+    again.remember((f"a.test/{number}", []) for number in range(60))
+    assert len(again.learned) == 50
 
 
 def test_the_home_page_is_no_page_to_avoid() -> None:

@@ -186,16 +186,33 @@ def test_old_endpoints_answer_with_a_form() -> None:
     assert exchange(steps(CLIENT, {}, 0.0), page)[1].headers == ("Authorization: Bearer at-2",)
 
 
-@given(st.dictionaries(st.sampled_from(["access_token", "token_type", "expires_in", "scope",
+_ODD = st.dictionaries(st.sampled_from(["access_token", "token_type", "expires_in", "scope",
     "refresh_token", "error", "expires_at"]), st.none() | st.integers() | st.text() | st.floats()
-    | st.lists(st.text())))  # fmt: skip
-def test_any_reply_is_a_token_or_a_failure(values: dict[str, Any]) -> None:
-    try:
-        _, grant = exchange(steps(REFRESH, {}, 0.0), said(**values))
-    except LoginFailed as failed:
-        assert str(failed).isprintable()
-    else:
-        assert all(line.isascii() and line.isprintable() for line in grant.headers)
+    | st.lists(st.text()))  # fmt: skip
+_GOOD = {"access_token": st.just("at-1"), "token_type": st.sampled_from(["bearer", "Bearer"])}
+
+
+def test_any_reply_is_a_token_or_a_failure() -> None:
+    ends = set()
+
+    @given(_ODD, st.fixed_dictionaries({}, optional=_GOOD))
+    def check(odd: dict[str, Any], good: dict[str, str]) -> None:
+        values = odd | good
+        try:
+            _, grant = exchange(steps(REFRESH, {}, 0.0), said(**values))
+        except LoginFailed as failed:
+            assert str(failed).isprintable()
+            ends.add("failure")
+        else:
+            [line] = grant.headers
+            assert line == f"Authorization: Bearer {values['access_token']}"
+            assert line.isascii() and line.isprintable()
+            assert grant.expires is None or grant.expires > 0
+            assert not values.get("error")
+            ends.add("token")
+
+    check()
+    assert ends == {"failure", "token"}
 
 
 def test_a_token_is_renewed_before_it_ends() -> None:

@@ -158,6 +158,18 @@ def test_a_success_ends_the_row_of_failures() -> None:
     assert session.state is NEEDED
 
 
+def test_failures_of_a_login_that_nothing_proves_count_in_a_row_only() -> None:
+    session = Session(BASIC, {})
+    for number in range(5):
+        assert session.begin(0.0) is None
+        session.lost(url(f"/{number}"), 401)
+        assert session.reason == "the site refuses it, with status 401"
+        assert session.begin(0.0) is None
+        session.came(url("/page"), Standing.IN)
+        assert session.lost(url(f"/{number}b")) == []
+        assert session.state is NEEDED
+
+
 def test_the_check_is_followed_on_the_site() -> None:
     session = Session(CHECKED, {})
     session.begin(0.0)
@@ -214,6 +226,15 @@ def test_what_came_since_the_last_confirmed_page_is_fetched_again() -> None:
     assert session.state is NEEDED
     # The same loss, seen by another page.
     assert session.lost(url("/6")) == []
+
+
+def test_pages_of_an_earlier_loss_are_not_fetched_again_at_the_next() -> None:
+    session = logged_in()
+    session.came(url("/1.png"), Standing.UNKNOWN)
+    assert session.lost(url("/x")) == [url("/1.png")]
+    log_in(session)
+    session.came(url("/2.png"), Standing.UNKNOWN)
+    assert session.lost(url("/y")) == [url("/2.png")]
 
 
 def test_only_the_last_thousand_are_fetched_again() -> None:

@@ -122,3 +122,10 @@ def test_a_login_has_a_jar_for_each_origin() -> None:
     ]
     assert jars[0] == site
     assert len(set(jars)) == 4
+
+
+def test_a_header_of_a_login_replaces_that_of_the_configuration() -> None:
+    own = RequestOptions("us", headers=("Accept: text/html", "AUTHORIZATION:x", "X-Own: 1"))
+    ask = Ask("http://a.test/", headers=("accept: application/json", "Authorization: Basic b"))
+    made = of_login(own, Url(ask.href, 0, owner="http://a.test"), ask)
+    assert made.headers == ("X-Own: 1", *ask.headers)

@@ -194,6 +194,22 @@ def test_the_cookies_of_a_file_come_with_each_login(jars: Jars, tmp_path: Path) 
     assert list(jars.common.lines()) == []
 
 
+def test_a_login_after_a_failed_one_begins_without_cookies(jars: Jars) -> None:
+    """A site may refuse everybody who brings the cookie of a session that it has ended."""
+    sessions = Around(jars, BEARER).sessions
+    sessions.begin(SITE)
+    jars.own(SITE).add([b"a.test\tFALSE\t/\tFALSE\t0\tsid\told"], over_given=True)
+    sessions.judge(page())
+    sessions.judge(page("/1", status=401))
+    # That one had pages: its cookies may help.
+    sessions.begin(SITE)
+    assert cookies(jars) == [b"sid"]
+    sessions.judge(page("/2", status=401))
+    assert sessions.failure(SITE)
+    sessions.begin(SITE)
+    assert cookies(jars) == []
+
+
 def test_a_session_goes_on_in_the_next_run(jars: Jars, tmp_path: Path) -> None:
     first = SavedSessions(tmp_path, Around(jars, BEARER).sessions)
     assert first.cut() == {"number": 1}
