@@ -47,6 +47,73 @@ def test_boilerplate_is_the_rest(markup: str, page: str) -> None:
     assert "Paragraph" not in found.rest
 
 
+SHELL = """<title>{0} | Harbour News</title><body><header><a href=/>Harbour News</a></header>
+<nav><ul><li><a href=/town>Town</a><li><a href=/sea>Sea</a></ul></nav>
+<div id=cookie-banner>We use cookies. <button>Agree</button></div>
+<div class=layout>{1}<div class=sidebar><h3>Most read</h3><a href=/1>A whale in the bay</a></div>
+</div><footer>Harbour News, 1 Quay Street. <a href=/imprint>Imprint</a></footer>"""
+PAGES = {
+    "article": (
+        """<div class=content><h1>The ferry sails again</h1><p class=byline>By Ann Oar</p>
+        <div class="share-buttons"><a href=/s>Share this</a></div>
+        <p>After three weeks in the dock the ferry has left for the islands on Monday morning.</p>
+        <figure><img src=f.jpg alt=Ship><figcaption>The ferry at the quay</figcaption></figure>
+        <p>The engine had to be replaced, which cost the town more than it had hoped to spend.</p>
+        <blockquote>We are glad that the school children can come by ship again.</blockquote>
+        <p>The next ship leaves at noon.</p>
+        <div class=related-articles><a href=/2>New nets for the fleet</a></div>
+        <div id=comments><p>At last! I have been waiting for this since the beginning.</p></div>
+        </div>""",
+        [
+            "The ferry sails again",
+            "After three weeks in the dock the ferry has left for the islands on Monday morning.",
+            "The engine had to be replaced, which cost the town more than it had hoped to spend.",
+            "We are glad that the school children can come by ship again.",
+            "The next ship leaves at noon.",
+        ],
+    ),
+    "documentation": (
+        """<main><h1>Knots</h1><p>A knot holds a rope by its own friction, without any tool at all.
+        </p><h2 id=bowline>Bowline</h2><p>It makes a loop that does not slip, and is easy to undo.
+        </p><pre>make loop
+    through it
+  around</pre><table><tr><th>Knot<th>Use<tr><td>Bowline<td>loop</table></main>""",
+        [
+            "Knots",
+            "A knot holds a rope by its own friction, without any tool at all.",
+            "Bowline",
+            "It makes a loop that does not slip, and is easy to undo.",
+            "make loop",
+            "    through it",
+            "  around",
+            "Knot Use",
+            "Bowline loop",
+        ],
+    ),
+    "thread": (
+        """<div class=thread><h1>Which paint for a wooden hull?</h1>
+        <div class=post><span class=author>oar77</span><p>My boat is made of larch, forty years old,
+        and the paint comes off.</p></div><div class=post><span class=author>quay</span>
+        <p>Take it all off and oil the wood first; paint holds for some years on that.</p></div>
+        </div>""",
+        [
+            "Which paint for a wooden hull?",
+            "My boat is made of larch, forty years old, and the paint comes off.",
+            "Take it all off and oil the wood first; paint holds for some years on that.",
+        ],
+    ),
+}
+SHELL_TEXTS = ("Town", "We use cookies.", "A whale in the bay", "1 Quay Street", "Imprint")
+
+
+@pytest.mark.parametrize("kind", PAGES)
+def test_the_main_text_of_a_whole_page(kind: str) -> None:
+    markup, expected = PAGES[kind]
+    found = split(turbohtml.parse(SHELL.format("A page", markup)))
+    assert found.main.splitlines() == expected
+    assert [text for text in SHELL_TEXTS if text not in found.rest or text in found.main] == []
+
+
 def test_no_visible_word_is_lost_or_twice() -> None:
     found = read(
         f"<nav>{MENU}</nav><h1>Title</h1>{STORY}<div class=tags>tag</div><footer>end</footer>"

@@ -46,6 +46,46 @@ def test_sound_messages_are_read_and_mean_what_dnspython_says() -> None:
     assert judged(cases).compared == len(cases)
 
 
+def test_packets_with_odd_names_counts_and_lengths() -> None:
+    """Each as a whole message, and its records behind a question of ours."""
+    head = b"\0\x4d\x81\x80\0\1\0\1\0\0\0\0"
+    asked = b"\3www\4test\0\0\1\0\1"
+    address = b"\0\1\0\1\0\0\1\x2c\0\4\xc0\0\2\1"
+    owners = [
+        b"\xc0\x0c",
+        b"\xc0\x1e",  # a pointer to itself
+        b"\xc0\xff",  # beyond the end
+        b"\xff\xff",
+        b"\3www\xc0\x10",
+        b"\x40www\0",  # a length that no label has
+        b"\x80\0",
+        b"\x3f" + b"x" * 63 + b"\xc0\x0c",
+        (b"\x3f" + b"x" * 63) * 4 + b"\0",  # 257 octets
+        b"\0",
+        b"\3w.w\4test\0",
+        b"\3w\0w\4test\0",
+        b"",
+    ]
+    tails = [
+        address,
+        address[:-1],
+        address + b"\0",
+        address.replace(b"\0\4", b"\0\5"),
+        address.replace(b"\0\4", b"\xff\xff"),
+        b"\0\5" + address[2:],  # a CNAME of four octets
+        b"\0\5\0\1\0\0\1\x2c\0\2\xc0\x1e" + b"\xc0\x0c" + address,  # to itself
+        b"\0\x29" + address[2:],
+        b"",
+    ]
+    packets = [head + asked + owner + tail for owner in owners for tail in tails]
+    packets += [head[:count] for count in range(13)] + [
+        head + asked[:-1],
+        head + b"\xc0\x0c\0\1\0\1",
+    ]
+    packets.append(head.replace(b"\0\1\0\1", b"\0\2\xff\xff") + asked + owners[0] + address)
+    assert 5 < judged(foreign(packets)).accepted < len(packets)
+
+
 def test_packets_that_broke_other_parsers() -> None:
     folder = suite("c-ares-fuzz/fuzzinput")
     cases = foreign(path.read_bytes() for path in sorted(folder.iterdir()))

@@ -350,6 +350,33 @@ def test_a_bare_header_counts_as_an_error_only() -> None:
         wire.decode(struct.pack("!HHHHHH", 77, 0x8180, 0, 0, 0, 0), QUESTION)
 
 
+LABEL = "x" * 63
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("A.Test", "a.test"),
+        ("a.", "a"),
+        ("-a.test", "-a.test"),
+        ("a_b.test", "a_b.test"),
+        (f"{LABEL}.test", f"{LABEL}.test"),
+        (f"{LABEL}.{LABEL}.{LABEL}.{LABEL[:61]}", f"{LABEL}.{LABEL}.{LABEL}.{LABEL[:61]}"),
+        (f"{LABEL}.{LABEL}.{LABEL}.{LABEL[:62]}", None),
+        (f"{LABEL}x.test", None),
+        *((text, None) for text in ("", ".", "a..b", ".a", "a.test..", " ", "a b", "a\tb", "a\0b")),
+        *(
+            (text, None)
+            for text in ("*.test", "a\\.b", "\\097", "\xe9", "%41", "[::1]", "a/b", "a:80")
+        ),
+    ],
+)
+def test_names_that_can_be_asked_for(text: str, name: str | None) -> None:
+    assert wire.host_name(text) == name
+    if name is not None:
+        assert dns.name.from_text(name).to_wire() == wire.question(name, wire.A)[:-4]
+
+
 def test_names_that_broke_other_parsers() -> None:
     for path in suite("c-ares-fuzz/fuzznames").iterdir():
         text = path.read_bytes().decode("latin-1")

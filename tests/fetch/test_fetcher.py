@@ -579,6 +579,53 @@ def test_bad_replies_of_real_servers(loop: Loop, case: dict[str, Any]) -> None:
     check_reply(page, case["expect"], raw, server.requests[0])
 
 
+SIZED = b"Content-Length: 2\r\n\r\n"
+CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"HTTP/1.1 200\r\n" + SIZED + b"ok",
+        b"HTTP/1.0 200 OK\r\n\r\nok",
+        "HTTP/1.1 200 Sch\xf6n\r\nX-A: \xe9\r\n".encode() + SIZED + b"ok",
+        b"HTTP/1.1 200 OK\nX-A: lines that end so\nContent-Length: 2\n\nok",
+        b"HTTP/1.1 200 OK\r\nX-A : blank before the colon\r\n" + SIZED + b"ok",
+        b"HTTP/1.1 200 OK\r\nX-A: two\r\n lines\r\n" + SIZED + b"ok",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n" + SIZED + b"ok",
+        b"HTTP/1.1 200 OK\r\n" + SIZED + b"ok and more",
+        b"HTTP/1.1 200 OK\r\n" + CHUNKED + b"2;x=y\r\nok\r\n0\r\n\r\n",
+        b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n" + SIZED + b"ok",
+    ],
+)
+def test_odd_replies_that_are_pages(loop: Loop, raw: bytes) -> None:
+    page = loop.fetch(loop.serve(once(raw)).url())
+    assert (page.outcome, page.status, page.body) == (Outcome.SUCCESS, 200, b"ok")
+    assert not page.truncated
+
+
+@pytest.mark.parametrize(
+    ("raw", "status", "body", "detail"),
+    [
+        (b"", 0, b"", "Empty reply"),
+        (b"HTTP/1.1 200 OK\r\nContent-Le", 200, b"", ""),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok", 200, b"ok", "7 bytes missing"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: -2\r\n\r\nok", 200, b"", "Content-Length"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n" + SIZED + b"ok!", 200, b"", "Content-Length"),
+        (b"HTTP/1.1 200 OK\r\n" + CHUNKED + b"9\r\nok", 200, b"ok", "closed"),
+        (b"HTTP/1.1 200 OK\r\n" + CHUNKED + b"2\r\nok\r\n", 200, b"ok", "closed"),
+        (b"HTTP/1.1 200 OK\r\n" + CHUNKED + b"zz\r\nok\r\n0\r\n\r\n", 200, b"", "hex"),
+        (b"HTTP/1.1 200 OK\r\nX-A: a\0b\r\n" + SIZED + b"ok", 200, b"", "NUL"),
+    ],
+)
+def test_replies_that_are_cut_or_broken_are_no_pages(
+    loop: Loop, raw: bytes, status: int, body: bytes, detail: str
+) -> None:
+    page = loop.fetch(loop.serve(once(raw)).url())
+    assert (page.outcome, page.status, page.body) == (Outcome.EARLY_STOP, status, body)
+    assert detail in page.detail
+
+
 def check_reply(page: Page, expect: dict[str, Any], raw: bytes, request: bytes) -> None:
     if expect.get("error"):
         assert (page.outcome, page.status, page.body) == (Outcome.TOO_BIG, 0, b"")

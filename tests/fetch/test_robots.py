@@ -63,6 +63,55 @@ def test_the_longest_rule_wins_and_allow_wins_a_tie() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("rules", "forbidden", "free"),
+    [
+        ("Disallow:", "", "/ /x"),
+        ("Disallow: /x", "/x /xy /x/y /x?y", "/X /ax"),
+        ("Disallow: x", "", "/x"),
+        ("Disallow: /a?b", "/a?b /a?bc", "/a /a?c"),
+        ("Disallow: /fish*.php", "/fish.php /fishheads/a.php?id", "/Fish.php /fish.PHP"),
+        ("Disallow: /*.php$", "/a.php /a/b.php", "/a.php?x /a.php5 /a.phP"),
+        ("Disallow: /a*", "/a /ab /a/b", "/b"),
+        ("Disallow: /a**b", "/ab /axb", "/a"),
+        ("Disallow: *x", "/x /ax", "/a"),
+        ("Disallow: /a$b", "/a$b /a$bc", "/a"),
+        ("Disallow: /a%2fb", "/a%2Fb", "/a/b"),
+        ("disallow : /x # all of it", "/x", "/"),
+        ("Dissallow: /x", "/x", "/"),
+        ("Disallow /x", "/x", "/"),
+        ("Disallow: /\nAllow: /p", "/ /x", "/p /page"),
+        ("Disallow: /\nAllow: /$", "/x", "/"),
+        ("Disallow: /*.htm\nAllow: /page", "/page.htm", "/page"),
+        ("Allow: /\nDisallow: /x$", "/x", "/xy /"),
+        ("Allow: /folder\nDisallow: /folder", "", "/folder/page"),
+        ("Disallow: /a\nAllow: /a/", "/a /ab", "/a/ /a/b"),
+    ],
+)
+def test_paths_that_rules_match(rules: str, forbidden: str, free: str) -> None:
+    text = f"User-agent: *\n{rules}\n"
+    paths = [*forbidden.split(), *free.split()]
+    assert [path for path in paths if not allowed(text, path)] == forbidden.split()
+
+
+@pytest.mark.parametrize(
+    ("text", "is_allowed"),
+    [
+        ("user-agent: larbinpy\ndisallow: /", False),
+        ("User-Agent: LarbinPy/3.0\nDisallow: /", False),
+        ("User-agent larbinpy\nDisallow: /", False),
+        ("User-agent: a\nUser-agent: larbinpy\nDisallow: /", False),
+        ("User-agent: larbinpy\n\n\nDisallow: /", False),
+        ("Disallow: /\nUser-agent: *", True),
+        ("User-agent: larbin\nDisallow: /\nUser-agent: *\nAllow: /", True),
+        ("User-agent: *\nDisallow: /\nUser-agent: larbinpy", True),
+        ("User-agent: *\nAllow: /\nUser-agent: larbinpy\nDisallow: /", False),
+    ],
+)
+def test_groups_that_count(text: str, is_allowed: bool) -> None:
+    assert allowed(text, "/x") is is_allowed
+
+
 def test_the_end_of_the_path_counts_as_a_character() -> None:
     text = "User-agent: *\nAllow: /ab\nDisallow: /ab$\n"
     assert not allowed(text, "/ab")

@@ -46,6 +46,47 @@ def test_order_of_evidence(body: bytes, http: str | None, expected: str) -> None
     assert document(body, http).encoding == expected
 
 
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "<META CHARSET='koi8-r'>",
+        "<meta\tcharset\n=\rkoi8-r >",
+        "<!--><meta charset=koi8-r>",
+        "<!-- <meta charset=big5> --><meta charset=koi8-r>",
+        "<!doctype html><?pi <p>?><meta charset=koi8-r>",
+        "<p title='<meta charset=big5>'><meta charset=koi8-r>",
+        "<metax charset=big5><meta charset=koi8-r>",
+        "<meta charset=nonsense><meta charset=''><meta charset=koi8-r>",
+        "<meta charset=koi8-r charset=big5>",
+        "<meta name=x charset=koi8-r>",
+        "<script><meta charset=koi8-r></script>",
+        "<meta http-equiv=Content-Type content='text/html; charset=koi8-r'>",
+        "<meta content='text/html; charset=\"koi8-r\"' http-equiv=content-type>",
+        "<meta http-equiv=content-type content='charset; charset = koi8-r;x'>",
+        "<meta content='charset=big5'><meta charset=koi8-r>",
+        "<meta http-equiv=refresh content='charset=big5'><meta charset=koi8-r>",
+    ],
+)
+def test_a_page_declares_its_encoding_in_many_ways(markup: str) -> None:
+    assert sniff(markup.encode()) == "KOI8-R"
+
+
+@pytest.mark.parametrize(
+    ("markup", "expected"),
+    [
+        ("<!-- <meta charset=koi8-r> -->", "windows-1252"),
+        ("<meta/charset=koi8-r/>", "windows-1252"),
+        ("<meta charset=koi8-r", "windows-1252"),
+        ("</p title='><meta charset=koi8-r>", "windows-1252"),
+        ("<meta charset=x-user-defined>", "windows-1252"),
+        ("<meta charset=ascii>", "windows-1252"),
+        ("<meta charset=utf-16>", "UTF-8"),
+    ],
+)
+def test_declarations_that_count_for_nothing_or_another(markup: str, expected: str) -> None:
+    assert sniff(markup.encode()) == expected
+
+
 @pytest.mark.parametrize("real", ["utf-8", "windows-1251", "shift_jis", "gb18030", "euc-kr"])
 @pytest.mark.parametrize(
     "label", ["utf-8", "gbk", "shift_jis", "big5", "utf-16", "iso-2022-jp", "hz-gb-2312", "x"]

@@ -211,6 +211,40 @@ def test_long_queries_take_bounded_time(piece: str) -> None:
     assert len(query.wanted) <= MOST
 
 
+_PARAGRAPHS = [
+    "这座灯塔建于1862年，位于海岛的东端，高三十二米，夜里每隔八秒闪一次光。",
+    "图书馆周一闭馆，其余日子从早上九点开到晚上八点，外文书籍在四楼。",
+    "这种蘑菇多生长在松林里，伞盖呈橙色，切开后会流出乳汁，可以食用。",
+    "铁路于1905年通车，全长两百公里，穿过七座隧道，把煤矿和港口连接起来。",
+    "球队在决赛中以三比一获胜，第二个进球由守门员踢出，观众有五万人。",
+    "这位画家晚年双目失明，靠记忆继续作画，代表作《冬河》藏于市立博物馆。",
+    "软件每天凌晨备份一次，备份文件保留三十天，超过期限的会自动删除。",
+    "高原湖泊的水面冬天结冰四个月，牧民赶着羊群从冰上走到对岸的草场。",
+]
+
+
+@pytest.mark.parametrize(
+    ("question", "paragraph"),
+    [
+        ("灯塔是哪一年建成的？", 0),
+        ("图书馆星期几不开门，外文书在几楼", 1),
+        ("松林里橙色的蘑菇能吃吗？", 2),
+        ("连接煤矿与港口的铁路有多长", 3),
+        ("決賽的第二個進球是誰踢進的", 4),
+        ("《冬河》的作者失明以后怎样画画？", 5),
+        ("备份保留多少天以后删除", 6),
+        ("牧民冬天怎么到湖对岸", 7),
+    ],
+)
+def test_a_chinese_question_finds_its_paragraph(question: str, paragraph: int) -> None:
+    """By the words that both have, in one order or another, and by either characters."""
+    index = Index(_PARAGRAPHS, "zh")
+    items = parse(question, ["zh"], NOW).wanted
+    best = index.best([form for item in items for form in item.parts or item.forms], 3)
+    index.close()
+    assert best[0] == paragraph
+
+
 def test_chinese_questions_find_their_paragraphs() -> None:
     """CMRC 2018, the relaxed search with plain BM25; S@10 0.998, MRR 0.983 for all questions."""
     data = json.loads((suite("chinese-search") / "cmrc.json").read_text("utf-8"))

@@ -91,12 +91,64 @@ def test_wpt_inputs_have_one_canonical_spelling() -> None:
         ("http://1.2.3.256/", None, None),
         ("http://[::1/", None, None),
         ("http://a%00b/", None, None),
+        # References.
+        ("", "http://h/a/b?c", "http://h/a/b?c"),
+        (".", "http://h/a/b", "http://h/a/"),
+        ("..", "http://h/a/b/c", "http://h/a/"),
+        ("a?b#c", "http://h/x/y?z#w", "http://h/x/a?b#c"),
+        ("///x/y", "http://h/a", "http://x/y"),
+        ("/\\x", "http://h/a", "http://x/"),
+        ("https:x", "http://h/a/b", "https://x/"),
+        ("http:/x", "http://h/a/b", "http://h/x"),
+        ("//", "http://h/", None),
+        ("/x", "data:text/plain,y", None),
+        # Paths and queries.
+        ("http://h/a//../b", None, "http://h/a/b"),
+        ("http://h/a/%2e", None, "http://h/a/"),
+        ("http://h/%zz", None, "http://h/%zz"),
+        ("http://h/'\"<>`{}|^", None, "http://h/'%22%3C%3E%60%7B%7D|%5E"),
+        ("http://h/?'\"<>`{}|^\\", None, "http://h/?%27%22%3C%3E`{}|^\\"),
+        # Users and ports.
+        ("http://@h/", None, "http://h/"),
+        ("http://u@@h/", None, "http://u%40@h/"),
+        ("http://u:p@/x", None, None),
+        ("http://h:/", None, "http://h/"),
+        ("http://h: 80/", None, None),
+        # Addresses.
+        ("http://0300.0250.1/", None, "http://192.168.0.1/"),
+        ("http://4294967295/", None, "http://255.255.255.255/"),
+        ("http://4294967296/", None, None),
+        ("http://1.2.3.4./", None, "http://1.2.3.4/"),
+        ("http://1.2.3.4.5/", None, None),
+        ("http://a.1/", None, None),
+        ("http://0x/", None, "http://0.0.0.0/"),
+        ("http://[::1.2.3.4]/", None, "http://[::102:304]/"),
+        ("http://[1::2::3]/", None, None),
+        ("http://[::1%25eth0]/", None, None),
+        # Names.
+        ("http://exa%6Dple.test/", None, "http://example.test/"),
+        ("http://B\u00dcCHER.test/", None, "http://xn--bcher-kva.test/"),
+        ("http://\u70b9\u770b\u3002test/", None, "http://xn--3pxu8k.test/"),
+        ("http://\uff41.test/", None, "http://a.test/"),
+        ("http://\uff11.\uff12.\uff13.\uff14/", None, "http://1.2.3.4/"),
+        ("http://a\u00adb.test/", None, "http://ab.test/"),
+        ("http://a\u0301.test/", None, "http://xn--1ca.test/"),
+        ("http://\u0301a.test/", None, None),
+        ("http://a\u200db.test/", None, None),
+        ("http://1\u05d0.test/", None, None),
+        ("http://a_b.test./", None, "http://a_b.test./"),
+        ("http://h<x>/", None, None),
+        ("http://h^x/", None, None),
+        ("http://h|x/", None, None),
     ],
 )
 def test_urls_are_parsed_as_the_standard_has_it(
     text: str, base: str | None, href: str | None
 ) -> None:
     assert parse(text, base) == href
+    if href is not None:
+        assert canonical(canonical(href)) == canonical(href)
+        agrees_with_ada(text, base)
 
 
 def agrees_with_ada(text: str, base: str | None = None) -> bool:
