@@ -1,5 +1,6 @@
 """Servers of the tests' own that speak Redis' protocol: one, or a Cluster, on loopback."""
 
+import os
 import shutil
 import signal
 import socket
@@ -83,6 +84,7 @@ class RedisServer:
         self._folder = folder
         self._program = program
         self.options = {"appendonly": "yes", "save": "", **options}
+        self.environment: dict[str, str] = {}
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self, *, waits: bool = True) -> None:
@@ -93,7 +95,8 @@ class RedisServer:
         for name, value in self.options.items():
             command += [f"--{name}", value]
         with (self._folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(command, stdout=log, stderr=log)
+            environment = os.environ | self.environment
+            self._process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
         if waits:
             self.wait()
 
@@ -140,6 +143,35 @@ class RedisServer:
     def info(self, field: str) -> str:
         lines = bytes(self("INFO")).decode().splitlines()
         return next(line.partition(":")[2] for line in lines if line.startswith(f"{field}:"))
+
+
+class ClockedRedis(RedisServer):
+    """A server whose clock can be put ahead and back. Skips the test without libfaketime."""
+
+    def __init__(self, folder: Path, program: str, port: int = 0, **options: str) -> None:
+        super().__init__(folder, program, port, **options)
+        # The allocator of Debian's Redis asks for the time before it can be faked.
+        libraries = [
+            next(Path("/usr/lib").glob(f"*/{name}"), None)
+            for name in ("libc_malloc_debug.so.0", "faketime/libfaketimeMT.so.1")
+        ]
+        if None in libraries:
+            pytest.skip("libfaketime is not installed")
+        self._offset = folder / "offset"
+        folder.mkdir(parents=True, exist_ok=True)
+        self.put_clock(0)
+        self.environment = {
+            "LD_PRELOAD": " ".join(map(str, libraries)),
+            "FAKETIME_TIMESTAMP_FILE": str(self._offset),
+            "FAKETIME_NO_CACHE": "1",
+            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        }
+
+    def put_clock(self, seconds: int) -> None:
+        """Let the clock be ahead of the true one by so many seconds."""
+        new = self._offset.with_suffix(".new")
+        new.write_text(f"{seconds:+d}\n")
+        new.replace(self._offset)
 
 
 class Cluster:

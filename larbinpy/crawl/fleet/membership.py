@@ -282,6 +282,7 @@ class Membership:
 
     def second(self, now: float) -> Iterable[str]:
         yield from self._inner.second(now)
+        yield from self._vault.news()
         may_open = self.node.may_open(now)
         if may_open != self._was_open and self._goes_on and not self._is_finishing:
             self._was_open = may_open

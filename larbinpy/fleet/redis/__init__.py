@@ -12,6 +12,7 @@ topology      the masters: one Redis, or those of a Cluster, through failovers
 client        sends a request to the right master, follows redirects, tries again
 keys, scripts the keys of a crawl, and the Lua that Redis executes as one step
 settling      waits until replicas have what was written
+turns         turns at addresses, whatever the clock of Redis does
 vault         the verbs of a node; `board` and `names` have those of operators and of the resolver
 overview, forgetting, asking, places
               a crawl from outside: looked at, removed, waited for; and where Redis is

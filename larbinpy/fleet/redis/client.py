@@ -15,10 +15,11 @@ import hiredis
 
 from larbinpy.fleet.redis import scripts
 from larbinpy.fleet.redis.connection import Request, Then
+from larbinpy.fleet.redis.keys import lost, wrong_type
 from larbinpy.fleet.redis.link import AWAY, Link
 from larbinpy.fleet.redis.slots import Redirect
 from larbinpy.fleet.redis.topology import LATER, SOON, Topology
-from larbinpy.fleet.redis.wire import Address, pack
+from larbinpy.fleet.redis.wire import Address, keys_of, pack
 from larbinpy.loop.clock import Clock
 from larbinpy.loop.poller import Poller
 
@@ -36,7 +37,7 @@ _PASSING = {
     "NOREPLICAS": "has too few replicas (min-replicas-to-write)",
 }
 # Before version 7 the error of a command within a script is the end of another one.
-_IN_SCRIPT = re.compile(r"ERR Error running script .* -([A-Z]+) ").match
+_IN_SCRIPT = re.compile(r"ERR Error running script .*?: -?([A-Z]+) ").match
 _ASKING = pack("ASKING")
 
 
@@ -44,7 +45,7 @@ class Client:
     """The client of the Redis at `address`; `step` has to be called in each turn of the loop."""
 
     def __init__(self, poller: Poller, clock: Clock, address: Address) -> None:
-        self._clock = clock
+        self.clock = clock
         #: The address, with the name of the crawl.
         self.address = address
         #: Why acknowledged writes may have been forgotten; "" as long as that is not known.
@@ -96,7 +97,7 @@ class Client:
     @property
     def trouble(self) -> str:
         """One line while Redis has to be waited for; "" otherwise."""
-        passing = self._passing if self._clock() < self._passing_until else ""
+        passing = self._passing if self.clock() < self._passing_until else ""
         return self.topology.trouble or passing
 
     @property
@@ -178,26 +179,44 @@ class Client:
             link.send(request)
         elif word in _PASSING:
             self._put_off(link, request, word)
+        elif word == "WRONGTYPE":
+            self._find_wrong(link, request)
+        elif word == "LOST":
+            self._give_up(link, lost(*text.split()[1:3]))
+            request.then(AWAY)
         else:
-            self._give_up(link, text)
+            self._give_up(link, f"says: {text[:200]}")
             request.then(AWAY)
 
     def _send_in(self, seconds: float, request: Request) -> None:
-        self._again.append((self._clock() + seconds, request))
+        self._again.append((self.clock() + seconds, request))
 
     def _loaded(self, link: Link, reply: object) -> None:
         """Without the scripts, requests would be sent again and again."""
         if isinstance(reply, hiredis.ReplyError):
-            self._give_up(link, str(reply))
+            self._give_up(link, f"says: {str(reply)[:200]}")
 
-    def _give_up(self, link: Link, text: str) -> None:
-        self.topology.fail(f"Redis {link.server}: {text[:200]}")
+    def _find_wrong(self, link: Link, request: Request) -> None:
+        """Name the key that has another type than it must: Redis does not."""
+
+        def typed(key: bytes, reply: object) -> None:
+            why = wrong_type(key, reply.decode()) if isinstance(reply, bytes) else ""
+            if why:
+                self._give_up(link, why)
+
+        for key in keys_of(request.data):
+            link.send(Request(pack("TYPE", key), partial(typed, key)))
+        # Whoever asked will ask again, until the next step says why not.
+        request.then(AWAY)
+
+    def _give_up(self, link: Link, why: str) -> None:
+        self.topology.fail(f"Redis {link.server} {why}")
 
     def _put_off(self, link: Link, request: Request, word: str) -> None:
         self._send_in(LATER if _PASSING[word] else SOON, request)
         if _PASSING[word]:
             self._passing = f"Redis {link.server} {_PASSING[word]}"
-            self._passing_until = self._clock() + 2 * LATER
+            self._passing_until = self.clock() + 2 * LATER
         if self.topology.is_cluster:
             self.topology.look_soon()
         elif word == "READONLY":

@@ -25,7 +25,8 @@ class Runs:
         self._ids[server] = run
         # Nothing says when a replica took over: it may have been just now.
         uptime = 0.0 if has_taken_over(info) else float(info.get("uptime_in_seconds", "0"))
-        self._since[server] = now - uptime
+        # It is measured by the time of day, which may have been put back.
+        self._since[server] = now - max(0.0, uptime)
         return before is not None
 
     def took_over(self, server: Server, now: float) -> None:

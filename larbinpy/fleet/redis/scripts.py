@@ -76,15 +76,17 @@ return {redis.call('HGETALL', KEYS[2]), has[2], last[1] and last[1][1] or '0-0'}
 )
 
 #: crawl, beats, orders: id, session, id of the last order that was read -> counters, state,
-#: orders; or nothing.
+#: orders, time of Redis (ms); or nothing.
 BEAT = Script(
     3,
     """
 local has = redis.call('HMGET', KEYS[1], 'id', 'state')
 if has[1] ~= ARGV[1] or redis.call('HEXISTS', KEYS[2], ARGV[2]) == 0 then return false end
 redis.call('HINCRBY', KEYS[2], ARGV[2], 1)
+local time = redis.call('TIME')
 return {redis.call('HGETALL', KEYS[2]), has[2],
-  redis.call('XRANGE', KEYS[3], '(' .. ARGV[3], '+', 'COUNT', 100)}
+  redis.call('XRANGE', KEYS[3], '(' .. ARGV[3], '+', 'COUNT', 100),
+  time[1] * 1000 + math.floor(time[2] / 1000)}
 """,
 )
 
@@ -99,19 +101,38 @@ return 1
 """,
 )
 
-#: For several shards, h and i of each -> owner, number, owed lines, inbox elements of each.
+#: For several shards, h, s, b and i of each -> owner, number, owed lines, inbox elements of each.
+#: The error LOST names a key that must have more, and what the shard has left: whether there are
+#: owed lines, or the elements of its inbox.
 LOOK = Script(
-    2,
+    4,
     """
 local found = {}
-for k = 1, #KEYS, 2 do
-  local h = redis.call('HMGET', KEYS[k], 'own', 'n', 'owed')
+for k = 1, #KEYS, 4 do
+  local h = redis.call('HMGET', KEYS[k], 'own', 'n', 'owed', 'in')
+  local blocks, inbox = redis.call('EXISTS', KEYS[k + 2]), redis.call('LLEN', KEYS[k + 3])
+  if not h[2] and blocks + redis.call('EXISTS', KEYS[k + 1]) > 0 then
+    return redis.error_reply('LOST ' .. KEYS[k] .. ' ' .. blocks)
+  elseif tonumber(h[3] or 0) > 0 and blocks == 0 then
+    return redis.error_reply('LOST ' .. KEYS[k + 2] .. ' 0')
+  elseif tonumber(h[4] or 0) > inbox then
+    return redis.error_reply('LOST ' .. KEYS[k + 3] .. ' ' .. inbox)
+  end
   found[#found + 1] = h[1] or ''
   found[#found + 1] = h[2] or 0
   found[#found + 1] = h[3] or 0
-  found[#found + 1] = redis.call('LLEN', KEYS[k + 1])
+  found[#found + 1] = inbox
 end
 return found
+""",
+)
+
+#: h, i: an element for the inbox.
+POST = Script(
+    2,
+    """
+redis.call('HINCRBY', KEYS[1], 'in', 1)
+return redis.call('RPUSH', KEYS[2], ARGV[1])
 """,
 )
 
@@ -161,7 +182,8 @@ if n ~= tonumber(ARGV[2]) then return n end
 #: h, s, b, i, c: session, number, owed lines, inbox elements to remove, fingerprints, numbers of
 #: the fields of b to set, of the fields of c to add to, and of the waits; then these: fields and
 #: values, fields and numbers, fields with milliseconds and a text; then the fields of b to remove.
-#: Waits are stored with the time when they end, by the clock of Redis. A full Redis refuses the
+#: Waits are stored with the time when they end, by the clock of Redis, and with their length, since
+#: that clock may be put back. A full Redis refuses the
 #: first write, and once a script has written it refuses no more: the commit is done as a whole or
 #: not at all.
 COMMIT = Script(
@@ -184,13 +206,16 @@ if waits < removed then
   local now = time[1] * 1000 + math.floor(time[2] / 1000)
   for k = waits, removed - 1, 3 do
     local ends = string.format('%.0f', now + ARGV[k + 1])
-    redis.call('HSET', KEYS[5], ARGV[k], ends .. ' ' .. ARGV[k + 2])
+    redis.call('HSET', KEYS[5], ARGV[k], ends .. ' ' .. ARGV[k + 1] .. ' ' .. ARGV[k + 2])
   end
 end
 for k = removed, #ARGV, 1000 do
   redis.call('HDEL', KEYS[3], unpack(ARGV, k, math.min(k + 999, #ARGV)))
 end
-if ARGV[4] ~= '0' then redis.call('LTRIM', KEYS[4], ARGV[4], -1) end
+if ARGV[4] ~= '0' then
+  redis.call('LTRIM', KEYS[4], ARGV[4], -1)
+  redis.call('HINCRBY', KEYS[1], 'in', -ARGV[4])
+end
 return -1
 """,
 )
@@ -205,26 +230,42 @@ return -1
 """,
 )
 
-#: Turn: token, ms. Renews it; one that expired, or was forgotten, is granted again.
+#: Turn: value, ms, value that has outlasted its time -> the time of Redis (ms), if it is granted;
+#: else the value that it has, and for how long (ms).
+TURN = Script(
+    1,
+    """
+local has = redis.call('GET', KEYS[1])
+if has and has ~= ARGV[3] then return {has, redis.call('PTTL', KEYS[1])} end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+local time = redis.call('TIME')
+return time[1] * 1000 + math.floor(time[2] / 1000)
+""",
+)
+
+#: Turn: begin of its value, new value, ms. Renews it; one that expired, or was forgotten, is
+#: granted again.
 RENEW = Script(
     1,
     """
-local token = redis.call('GET', KEYS[1])
-if not token or token == ARGV[1] then redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) end
+local has = redis.call('GET', KEYS[1])
+if has and string.sub(has, 1, #ARGV[1]) ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 return 1
 """,
 )
 
-#: Turn: token, ms. Ends it; one that expired, or was forgotten, rests all the same.
+#: Turn: begin of its value, new value, ms. Ends it; one that expired, or was forgotten, rests all
+#: the same.
 REST = Script(
     1,
     """
-local token = redis.call('GET', KEYS[1])
-if token and token ~= ARGV[1] then return 0 end
-if ARGV[2] == '0' then
+local has = redis.call('GET', KEYS[1])
+if has and string.sub(has, 1, #ARGV[1]) ~= ARGV[1] then return 0 end
+if ARGV[3] == '0' then
   redis.call('DEL', KEYS[1])
 else
-  redis.call('SET', KEYS[1], '', 'PX', ARGV[2])
+  redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 end
 return 1
 """,
@@ -251,6 +292,9 @@ return 1
 """,
 )
 
-_ALL = (OPEN, DECLARE, JOIN, BEAT, BURY, LOOK, COLLECT, TAKE, COMMIT, LEAVE, RENEW, REST, LEARN)
+_ALL = (
+    *(OPEN, DECLARE, JOIN, BEAT, BURY, LOOK, TAKE, COMMIT, LEAVE, POST, COLLECT),
+    *(TURN, RENEW, REST, LEARN),
+)
 #: The commands that load all of them.
 LOADS = tuple(script.load for script in _ALL)

@@ -1,9 +1,8 @@
 """The vault on Redis: each verb is one command or script, or some that go out together."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import count
 from math import inf
 from secrets import token_hex
 from typing import Any, TypeVar
@@ -13,7 +12,7 @@ from larbinpy.fleet.redis import scripts
 from larbinpy.fleet.redis.client import Client
 from larbinpy.fleet.redis.keys import Keys
 from larbinpy.fleet.redis.settling import Settling
-from larbinpy.fleet.redis.slots import slot_of
+from larbinpy.fleet.redis.turns import RedisTurns
 from larbinpy.fleet.redis.wire import Argument, pack
 from larbinpy.fleet.vault import (
     Away,
@@ -32,7 +31,7 @@ from larbinpy.fleet.vault import (
 )
 
 #: Version of the keys and their content.
-FORMAT = "1"
+FORMAT = "2"
 #: Elements of fingerprints, about as many fields of sites, and blocks, of one part of a shard.
 _FINGERPRINTS = 500
 _BLOCKS = 32
@@ -50,14 +49,11 @@ class RedisVault:
         self._keys = Keys(client.address.name)
         self._id = ""
         self._shards = 0
-        self._session = ""
         # Id of the last order that was read.
         self._order = "0-0"
         # The runs of Redis that the crawl was made in: they have forgotten no turn of it.
         self._runs: set[str] = set()
-        self._numbers = count(1)
-        # Token of each turn that was asked for and not ended.
-        self._turns: dict[str, bytes] = {}
+        self._turns = RedisTurns(client, self._keys)
         # Slots that were written to since the last flush, with a key of each.
         self._written: dict[int, bytes] = {}
 
@@ -112,8 +108,7 @@ class RedisVault:
     def join(self, session: str, then: Then[Present | Verdict]) -> None:
         keys = self._keys
         self.client.resume()
-        self._session = session
-        self._turns.clear()
+        self._turns.begin(session)
         self._written.clear()
 
         def joined(reply: Any) -> Present | Verdict:
@@ -128,11 +123,12 @@ class RedisVault:
         self._send(data, then, joined)
 
     def beat(self, session: str, then: Then[Present | Verdict]) -> None:
-        keys = self._keys
+        keys, asked = self._keys, self.client.clock()
 
         def beaten(reply: Any) -> Present | Verdict:
             if reply is None:
                 return Verdict.GONE
+            self._turns.told(keys.slot, reply[3] / 1000, asked)
             if reply[2]:
                 self._order = reply[2][-1][0].decode()
             orders = [(each.decode(), fields[1].decode()) for each, fields in reply[2]]
@@ -167,7 +163,7 @@ class RedisVault:
         gather = _Gather(len(groups), then, looked)
         for place, group in enumerate(groups):
             shards = [self._keys.shard(shard) for shard in group]
-            keys = [key for shard in shards for key in (shard.h, shard.i)]
+            keys = [key for each in shards for key in (each.h, each.s, each.b, each.i)]
             data = scripts.LOOK.call_with(keys)
             self.client.send(shards[0].slot, data, partial(gather.take, place))
 
@@ -266,7 +262,7 @@ class RedisVault:
         for place, (shard, letter) in enumerate(letters.items()):
             keys = self._keys.shard(shard)
             self._written[keys.slot] = keys.w
-            data = pack(b"RPUSH", keys.i, letter)
+            data = scripts.POST.call(keys.h, keys.i, letter)
             self.client.send(keys.slot, data, partial(gather.take, place))
         if not letters:
             self.client.call_soon(partial(then, Verdict.DONE))
@@ -305,35 +301,17 @@ class RedisVault:
     # -- turns
 
     def turn(self, address: str, ms: int, then: Then[int]) -> None:
-        key = self._keys.turn(address)
-        slot = slot_of(key)
-        token = f"{self._session}:{next(self._numbers)}".encode()
-
-        def turned(reply: Any) -> None:
-            if isinstance(reply, Away):
-                then(reply)
-            elif reply is not None:
-                self._turns[address] = token
-                then(0)
-            else:
-                self.client.send(slot, pack(b"PTTL", key), _decode(then, lambda left: max(left, 1)))
-
-        self.client.send(slot, pack(b"SET", key, token, b"NX", b"PX", ms), turned)
+        self._turns.turn(address, ms, then)
 
     def renew(self, addresses: Sequence[str], ms: int) -> None:
-        for address in addresses:
-            token = self._turns.get(address)
-            if token is not None:
-                self._extend(scripts.RENEW, address, token, ms)
+        self._turns.renew(addresses, ms)
 
     def rest(self, address: str, ms: int) -> None:
-        token = self._turns.pop(address, None)
-        if token is not None:
-            self._extend(scripts.REST, address, token, ms)
+        self._turns.rest(address, ms)
 
-    def _extend(self, script: scripts.Script, address: str, token: bytes, ms: int) -> None:
-        key = self._keys.turn(address)
-        self.client.send(slot_of(key), script.call(key, token, ms), _ignore)
+    def news(self) -> Iterator[str]:
+        """Lines for the user about the clock of Redis, since the last call."""
+        return self._turns.news()
 
     # -- sending
 
@@ -380,15 +358,15 @@ def _present(counters: list[bytes], state: bytes, orders: Sequence[tuple[str, st
 
 
 def _of_sites(fields: list[bytes], now: float) -> tuple[dict[str, int], dict[str, SiteWait]]:
-    """The counts and the waits of some sites at a time of Redis."""
+    """The counts and the waits of some sites at a time of Redis, which may have been put back."""
     counts, waits = {}, {}
     for field, value in zip(fields[::2], fields[1::2], strict=True):
         name = field[1:].decode()
         if field.startswith(b"c"):
             counts[name] = int(value)
         else:
-            ends, extra, usual = map(float, value.split())
-            waits[name] = SiteWait(ends / 1000 - now, extra, usual)
+            ends, longest, extra, usual = map(float, value.split())
+            waits[name] = SiteWait(min(ends / 1000 - now, longest / 1000), extra, usual)
     return counts, waits
 
 

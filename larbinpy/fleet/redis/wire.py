@@ -110,6 +110,16 @@ def pack(*arguments: Argument) -> bytes:
     return packed
 
 
+def keys_of(data: bytes) -> list[bytes]:
+    """The keys of a packed command, or of the script that it calls."""
+    reader = hiredis.Reader()
+    reader.feed(data)
+    word, *arguments = reader.gets()
+    if word in (b"EVAL", b"EVALSHA"):
+        return list(arguments[2 : 2 + int(arguments[1])])
+    return list(arguments[:1])
+
+
 def read_info(text: bytes) -> dict[str, str]:
     """The fields of the reply to INFO."""
     lines = text.decode("utf-8", "replace").splitlines()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.ports import free_port
-from tests.support.redisserver import ENGINES, Cluster, RedisServer, program_of
+from tests.support.redisserver import ENGINES, ClockedRedis, Cluster, RedisServer, program_of
 from tests.support.redisvault import Asker
 
 _NUMBERS = count(1)
@@ -43,6 +43,15 @@ def engine(
 def redis(tmp_path: Path) -> Iterator[RedisServer]:
     """A server that the test may kill."""
     server = RedisServer(tmp_path / "redis", program_of("redis"), free_port())
+    server.start()
+    yield server
+    server.end()
+
+
+@pytest.fixture
+def clocked(tmp_path: Path) -> Iterator[ClockedRedis]:
+    """A server whose clock the test may set."""
+    server = ClockedRedis(tmp_path / "redis", program_of("redis"), free_port())
     server.start()
     yield server
     server.end()

@@ -16,8 +16,8 @@ from larbinpy.fleet.redis.vault import RedisVault
 from larbinpy.fleet.redis.wire import Address
 from larbinpy.fleet.vault import Away, CrawlState
 from larbinpy.loop.poller import Poller
-from tests.support.fleetmodel import SHARDS, WAIT, Crawl, Request, World
-from tests.support.redisserver import Cluster, RedisServer
+from tests.support.fleetmodel import SHARDS, TURN, WAIT, Crawl, Request, World
+from tests.support.redisserver import ClockedRedis, Cluster, RedisServer
 from tests.support.redisvault import Asker
 
 pytestmark = pytest.mark.slow
@@ -161,6 +161,20 @@ def test_a_server_is_killed_and_started_again(redis: RedisServer) -> None:
             world.run_until(lambda: all(crawl.real.client.trouble for crawl in world.real))
             redis.start()
             world.run_until(partial(world.has_lost_sessions, "anew"))
+
+
+def test_the_clock_of_redis_is_put_ahead_and_back(clocked: ClockedRedis) -> None:
+    """`world_at` proves that no address was asked too soon, two hosts of which share one."""
+    with world_at(clocked.port) as world:
+        world.has_faults = True
+        for number, (seconds, most) in enumerate(
+            [(3600, TURN), (0, WAIT), (-3600, WAIT), (0, TURN)]
+        ):
+            world.run_until(partial(world.has, 20 * (number + 1)))
+            clocked.put_clock(seconds)
+            stepped, fetched = world.now, len(world.log.fetches)
+            world.run_until(partial(world.has, fetched + 5))
+            assert world.now - stepped < most + 5
 
 
 def test_a_master_of_a_cluster_is_killed(cluster: Cluster) -> None:

@@ -24,6 +24,12 @@ def test_another_run_of_a_server_is_noticed() -> None:
     assert runs.since(HERE) == 128.0
 
 
+def test_a_server_whose_clock_was_put_back_is_up_since_it_is_seen() -> None:
+    runs = Runs()
+    assert not runs.connected(HERE, {"run_id": "a", "uptime_in_seconds": "-3590"}, 100.0)
+    assert runs.since(HERE) == 100.0
+
+
 def test_a_replica_that_took_over_remembers_since_it_is_seen() -> None:
     runs = Runs()
     info = {"run_id": "a", "uptime_in_seconds": "500", "second_repl_offset": "77"}

@@ -4,9 +4,12 @@ import json
 from array import array
 from collections.abc import Callable
 from math import inf
+from time import monotonic
 
 import pytest
 
+from larbinpy.errors import UserError
+from larbinpy.fleet.redis.keys import wrong_type
 from larbinpy.fleet.vault import (
     Away,
     Behind,
@@ -193,6 +196,20 @@ def test_the_state_of_sites_is_added_up_and_waits_pass(
     assert part.waits[b].seconds < -3.0
 
 
+def test_a_wait_is_no_longer_than_it_was_written(engine: RedisServer, connect: Connect) -> None:
+    """The clock of Redis was put back since then."""
+    name = f"waits{engine.port}"
+    one = connect(engine.port, name)
+    one.begin("one.1")
+    one.take(0, "", 0, "one.1")
+    waits = {"http://a.test": SiteWait(60.0, 0.25, 0.125)}
+    assert one.commit(0, "one.1", 1, commit_of(waits=waits)) is Verdict.DONE
+    key = f"lb:{{{name}.0}}:c"
+    ends, _, rest = engine("HGET", key, "whttp://a.test").partition(b" ")
+    engine("HSET", key, "whttp://a.test", b"%d %b" % (int(ends) + 3_600_000, rest))
+    assert one.load(0, "").waits == waits
+
+
 def test_letters_stay_until_a_commit_has_them(engine: RedisServer, connect: Connect) -> None:
     one = connect(engine.port)
     one.begin("one.1")
@@ -247,6 +264,33 @@ def test_a_turn_that_went_to_another_is_left_alone(engine: RedisServer, connect:
     assert 0 < one.turn("192.0.2.1", 1) <= 5000
 
 
+def test_a_turn_that_redis_keeps_too_long_is_taken_over(
+    engine: RedisServer, connect: Connect
+) -> None:
+    """As it does when its clock is put back."""
+    name = f"late{engine.port}"
+    one, two = connect(engine.port, name), connect(engine.port, name)
+    one.begin("one.1")
+    two.begin("two.1")
+    key = f"lb:{name}:a:192.0.2.1"
+    assert one.turn("192.0.2.1", 500) == 0
+    engine("PEXPIRE", key, 3_600_000)
+    # It is renewed, so its node lives.
+    end = monotonic() + 1.2
+    while monotonic() < end:
+        assert 0 < two.turn("192.0.2.1", 500) <= 500
+        one.vault.renew(["192.0.2.1"], 500)
+        one.pump()
+        engine("PEXPIRE", key, 3_600_000)
+    one.vault.rest("192.0.2.1", 500)
+    one.turn("192.0.2.2", 1)
+    rested = monotonic()
+    engine("PEXPIRE", key, 3_600_000)
+    two.until(lambda: two.turn("192.0.2.1", 500) == 0)
+    assert 0.5 <= monotonic() - rested < 2.0
+    assert 0 < engine("PTTL", key) <= 500
+
+
 def test_a_turn_that_was_forgotten_rests_all_the_same(
     engine: RedisServer, connect: Connect
 ) -> None:
@@ -296,17 +340,96 @@ def test_a_crawl_of_another_version_is_refused(engine: RedisServer, connect: Con
     engine("HSET", key, "id", "x", "settings", json.dumps({}), "state", "new", "runs", "")
     engine("HSET", key, "format", "99")
     one = connect(engine.port, name)
-    with pytest.raises(Exception, match="format 99, not 1"):
+    with pytest.raises(Exception, match="format 99, not 2"):
         one.open(SETTINGS)
 
 
 def test_an_error_that_nobody_expects_ends_the_crawl_in_one_line(
     engine: RedisServer, connect: Connect
 ) -> None:
-    name = f"foreign{engine.port}"
+    one = connect(engine.port)
+    one.begin("one.1")
+    engine("ACL", "SETUSER", "default", "-rpush")
+    try:
+        with pytest.raises(
+            UserError, match=r"^Redis 127\.0\.0\.1:\d+ says: .*(can.t|permissions to) run "
+        ):
+            one.surely("post", {2: b"=letter"})
+    finally:
+        engine("ACL", "SETUSER", "default", "+rpush")
+    assert not isinstance(one.vault.lost, Away)
+
+
+@pytest.mark.parametrize("kind", "hsbic")
+def test_a_key_of_another_type_is_named_with_the_remedy(
+    engine: RedisServer, connect: Connect, kind: str
+) -> None:
+    name = f"foreign{kind}{engine.port}"
     one = connect(engine.port, name)
     one.begin("one.1")
-    engine("SET", f"lb:{{{name}.2}}:h", "somebody else's")
-    with pytest.raises(Exception, match=r"127\.0\.0\.1:\d+: .*WRONGTYPE"):
-        one.take(2, "", 0, "one.1")
-    assert not isinstance(one.vault.lost, Away)
+    one.take(2, "", 0, "one.1")
+    key = f"lb:{{{name}.2}}:{kind}"
+    engine("SET", key, "somebody else's")
+    commit = commit_of(b"x" * 8, {0: b"y"}, owing=1, received=1, counts={"p": 1})
+    with pytest.raises(UserError) as raised:
+        one.surely("commit", 2, "one.1", 1, commit)
+    line = str(raised.value)
+    assert line.startswith(f"Redis 127.0.0.1:{engine.port} has a string as {key}, which must be a ")
+    assert line.endswith(f": DEL {key}")
+    # That helps.
+    engine("DEL", key)
+    assert connect(engine.port, name).open(SETTINGS).created is False
+
+
+def test_each_key_that_may_have_another_type_is_known() -> None:
+    for key in (b"lb:{n}:crawl", b"lb:{n}:answer:1-0", b"lb:n:a:http://[::1]:81", b"lb:n:n:1f"):
+        assert "has a zset as lb:" in wrong_type(key, "zset")
+    assert wrong_type(b"lb:n:n:absent", "stream") == wrong_type(b"lb:n:n:1f", "hash") == ""
+    assert wrong_type(b"lb:{n}:orders", "none") == ""
+
+
+@pytest.mark.parametrize(
+    ("kind", "remedy", "after"),
+    [
+        ("i", "in 0", Standing("one.1", 2, 1, 0)),
+        ("b", "owed 0", Standing("one.1", 2, 0, 2)),
+        ("h", "n 1 owed 1", Standing("", 1, 1, 2)),
+    ],
+)
+def test_a_lost_key_is_named_with_the_remedy(
+    engine: RedisServer, connect: Connect, kind: str, remedy: str, after: Standing
+) -> None:
+    name = f"lost{kind}{engine.port}"
+    one = connect(engine.port, name)
+    one.begin("one.1")
+    one.take(2, "", 0, "one.1")
+    for _ in range(3):
+        one.post({2: b"=letter"})
+    commit = commit_of(b"x" * 8, {0: b"y"}, owing=1, received=1)
+    assert one.commit(2, "one.1", 1, commit) is Verdict.DONE
+    assert one.look()[2] == Standing("one.1", 2, 1, 2)
+    stem = f"lb:{{{name}.2}}"
+    engine("DEL", f"{stem}:{kind}")
+    with pytest.raises(UserError) as raised:
+        one.surely("look")
+    line = str(raised.value)
+    assert line.startswith(f"Redis 127.0.0.1:{engine.port} has lost {stem}:{kind}, or a part of it")
+    assert line.endswith(f"go on without: HSET {stem}:h {remedy}")
+    engine("HSET", *line.rpartition("HSET ")[2].split())
+    other = connect(engine.port, name)
+    other.open(SETTINGS)
+    assert other.look()[2] == after
+
+
+def test_letters_that_came_after_a_loss_do_not_hide_it(
+    engine: RedisServer, connect: Connect
+) -> None:
+    name = f"hidden{engine.port}"
+    one = connect(engine.port, name)
+    one.begin("one.1")
+    one.take(2, "", 0, "one.1")
+    one.post({2: b"=letter"})
+    engine("DEL", f"lb:{{{name}.2}}:i")
+    one.post({2: b"=letter"})
+    with pytest.raises(UserError, match=r"in 1$"):
+        one.surely("look")
