@@ -50,6 +50,8 @@ class Node:
         self._child: Child | None = None
         self._restarts = Restarts()
         self.starts = 0
+        # The start whose end was noticed.
+        self._ended_at = 0
         #: When to start it; inf if it runs, or has ended for good.
         self.due = -inf
 
@@ -64,8 +66,8 @@ class Node:
 
     @property
     def over(self) -> bool:
-        """Whether it has ended and is not started again."""
-        return self.pid is None and self.due == inf
+        """Whether it has ended and is not started again, as `step` has decided."""
+        return self.pid is None and self.due == inf and self._ended_at == self.starts
 
     def start(self, now: float, *, seeds: bool) -> None:
         """Start it. Raises OSError."""
@@ -106,9 +108,6 @@ class Node:
         else:
             self.due = now + wait
             self._say(f"node {self.name} {why}; it is started again in {wait:.0f} s")
-
-    #: The start whose end was noticed.
-    _ended_at = 0
 
     def kill(self) -> None:
         """End it at once, if it runs."""
