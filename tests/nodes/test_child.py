@@ -23,6 +23,15 @@ def test_one_whose_parent_died_before_it_could_know_does_not_begin(
         assert process.wait(20.0) == status
 
 
+def test_what_was_written_before_the_end_is_shown() -> None:
+    said: list[str] = []
+    poller = Poller()
+    child = Child(poller, ["sh", "-c", "echo last >&2"], at_death=signal.SIGKILL, say=said.append)
+    child.wait()
+    poller.close()
+    assert said == ["last"]
+
+
 def test_a_line_without_end_is_shown_in_pieces() -> None:
     """What a process writes fills no memory."""
     said: list[str] = []

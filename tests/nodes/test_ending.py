@@ -56,6 +56,8 @@ NO_PAGE = {"success": 0, "err40X": 2}
         ([node(FINISHED), node(STOPPED)], 0),
         ([node(FINISHED), node(None)], 0),
         ([node(STOPPED), node(None)], 11),
+        # It was killed after it had written its report, and its state is that of before.
+        ([node(STOPPED), node(FINISHED, status=-9)], 11),
         ([node(Ending.LIMIT_PAGE), node(Ending.LIMIT_PAGE)], 0),
         ([node(FINISHED), node(Ending.DISK)], 3),
         ([node(Ending.DISK), node(None, status=2)], 2),

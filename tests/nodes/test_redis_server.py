@@ -2,15 +2,20 @@
 
 import os
 import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from larbinpy.errors import UserError
 from larbinpy.loop.poller import Poller
 from larbinpy.nodes.redis_server import RedisServer, running_in
-from tests.support.redisserver import program_of
+from tests.support.processes import command
+from tests.support.redisserver import Client, program_of
 
 
 @pytest.fixture
@@ -43,6 +48,40 @@ def test_it_has_a_socket_for_its_user_alone(
     assert server.status == 0
     assert running_in(Path("state/redis")) == ""
     server.stop()
+
+
+def test_it_keeps_all_that_it_has(tmp_path: Path, poller: Poller) -> None:
+    server = RedisServer(poller, tmp_path / "redis")
+    server.start()
+    server.wait(never)
+    client = Client(SimpleNamespace(port=0, path=tmp_path / "redis" / "socket"))  # type: ignore[arg-type]
+    values = {name: client("CONFIG", "GET", name)[1] for name in ("maxmemory-policy", "appendonly")}
+    client.close()
+    server.stop()
+    assert values == {"maxmemory-policy": b"noeviction", "appendonly": b"yes"}
+
+
+def test_it_writes_its_data_when_its_command_is_killed(tmp_path: Path) -> None:
+    program_of("redis")
+    program = """
+import os, sys
+from pathlib import Path
+from larbinpy.loop.poller import Poller
+from larbinpy.nodes.redis_server import RedisServer
+server = RedisServer(Poller(), Path(sys.argv[1]))
+server.start()
+server.wait(lambda: False)
+print(server.pid, flush=True)
+os.kill(os.getpid(), 9)
+"""
+    made = subprocess.run(
+        [sys.executable, "-c", program, tmp_path], capture_output=True, timeout=30
+    )
+    deadline = time.monotonic() + 20.0
+    while command(int(made.stdout)):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert "SIGTERM" in (tmp_path / "log").read_text()
 
 
 def test_one_that_cannot_start_says_why(tmp_path: Path, poller: Poller) -> None:
