@@ -31,7 +31,7 @@ pytest_plugins = ["tests.support.ownredis"]
 _UNTIL = """
 trap 'echo {0} >&2; exit 11' {0}
 echo ready >&2
-for n in $(seq 300); do sleep 0.02; done
+for n in $(seq 1000); do sleep 0.02; done
 exit 2
 """
 _NO_CHANGE = Renewal({}, {})
