@@ -13,6 +13,7 @@ from pathlib import Path
 _ROOT = Path(__file__).resolve().parents[1]
 #: Parts of the checkout that the tests need.
 _NEEDED = ("larbinpy", "tests", "scripts", "docs", "pyproject.toml", "larbin.conf", "README.md")
+_BUILD = ("setup.py", "setup.cfg")
 #: Time limit for the tests of one bug (s).
 _LIMIT = 300
 
@@ -43,12 +44,20 @@ def check(mutation: Mutation, copy: Path) -> str | None:
     text = source.read_text()
     if text.count(mutation.old) != 1:
         return f"{mutation.file} contains the text to replace {text.count(mutation.old)} times"
-    source.write_text(text.replace(mutation.old, mutation.new))
     try:
+        _write(source, text.replace(mutation.old, mutation.new), copy)
         code = _run(mutation.tests, copy)
     finally:
-        source.write_text(text)
+        _write(source, text, copy)
     return None if code == 1 else f"no test fails (pytest's exit status is {code})"
+
+
+def _write(source: Path, text: str, copy: Path) -> None:
+    """Write a file; if it is C, compile the module anew."""
+    source.write_text(text)
+    if source.suffix == ".c":
+        command = [sys.executable, "setup.py", "-q", "build_ext", "--inplace", "--force"]
+        subprocess.run(command, cwd=copy, capture_output=True, check=True)
 
 
 def _run(tests: list[str], copy: Path) -> int:
@@ -81,7 +90,7 @@ def main() -> int:
     mutations = [each for each in read(files) if not options.only or each.id in options.only]
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder)
-        for name in _NEEDED:
+        for name in (*_NEEDED, *_BUILD):
             if (_ROOT / name).is_dir():
                 shutil.copytree(
                     _ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__")

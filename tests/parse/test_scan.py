@@ -7,6 +7,7 @@ from larbinpy.parse import lazy, metadata
 from larbinpy.parse.html import read_tree
 from larbinpy.parse.link import Collector, Kind, Parsed
 from larbinpy.parse.scan import read_html, read_scan
+from larbinpy.url import MAX_LENGTH
 
 pytestmark = pytest.mark.skipif(native is None, reason="the compiled module is not in use")
 
@@ -130,6 +131,20 @@ def test_an_ordinary_page_has_the_links_of_its_tree(name: str) -> None:
     if name != "tables":  # the tree moves a link before the table
         assert found == expected
     assert sorted(str(found)) == sorted(str(expected))
+
+
+@pytest.mark.parametrize("folder", [20, 4000, 7000])
+@pytest.mark.parametrize("beyond", [-1, 0, 1, 200])
+def test_urls_that_become_too_long_are_left_out(folder: int, beyond: int) -> None:
+    """Folder and reference are no longer than allowed, and together they may be."""
+    base = "http://a.test/" + "d" * (folder - len("http://a.test//")) + "/"
+    name = "x" * (MAX_LENGTH - folder + beyond)
+    found = []
+    for way in (read_scan, read_tree):
+        out = Collector(base)
+        way(f"<a href={name}><a href=y>".encode(), "utf-8", out)
+        found.append([link.url for link in out.parsed(None).links])
+    assert found[0] == found[1] == [*([base + name] if beyond <= 0 else []), f"{base}y"]
 
 
 @pytest.mark.parametrize("name", LEFT)

@@ -118,6 +118,22 @@ def test_oddities_are_said(text: str, note: str) -> None:
     assert note in parse(text, ["en"], NOW).notes
 
 
+@pytest.mark.parametrize(
+    ("text", "wanted", "unwanted"),
+    [
+        ("x -a,b", ["x"], ["a b"]),
+        ("x -a;b -c", ["x"], ["a b", "c"]),
+        ("x a,b", ["x", "a", "b"], []),
+    ],
+)
+def test_a_minus_belongs_to_all_of_a_word(
+    text: str, wanted: list[str], unwanted: list[str]
+) -> None:
+    """Pages with both parts side by side are left out, and no others."""
+    query = parse(text, ["en"], NOW)
+    assert (shown(query.wanted), shown(query.unwanted)) == (wanted, unwanted)
+
+
 def test_pages_that_pass_a_filter_can_be_left_out() -> None:
     query = parse("cats -site:example.com -lang:German -intitle:dogs -site:b.com", ["en"], NOW)
     assert shown(query.unwanted) == ["title:dogs|dog"]

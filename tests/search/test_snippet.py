@@ -97,6 +97,20 @@ def test_marks_are_ranges_of_the_passage(text: str, typed: str, lang: str | None
     marked(text, typed, lang, 40)
 
 
+@given(st.text(st.sampled_from("ab中国 ."), min_size=1, max_size=120), st.data())
+def test_marks_of_hits_longer_than_the_passage(text: str, data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(text) - 1))
+    typed = text[start : start + data.draw(st.integers(1, 60))]
+    for lang in ("en", "zh"):
+        marked(text, f'"{typed}"', lang, 20)
+
+
+@pytest.mark.parametrize(("word", "text"), [("中国" * 15, "中国" * 60), ("a" * 60, "a" * 60)])
+def test_a_hit_across_the_edge_of_a_passage_has_no_mark(word: str, text: str) -> None:
+    passage, marks = snippet(text, parse(word, ["zh"], 0), "zh", 20)
+    assert (passage.strip(" …") in text, marks) == (True, [])
+
+
 @given(
     st.text(st.sampled_from("aA İßéa\u0301中國国 .\n")), st.sampled_from(["a", "中国", "é", "ss"])
 )

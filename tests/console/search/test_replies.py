@@ -110,6 +110,15 @@ def test_pages_of_results() -> None:
     assert tree(last).find("body/main").find(".//ol").attrib["start"] == "21"
 
 
+@pytest.mark.parametrize(
+    ("total", "numbers"), [(10, []), (11, ["1", "2"]), (25, ["1", "2", "3"]), (30, ["1", "2", "3"])]
+)
+def test_all_pages_of_results_are_linked(total: int, numbers: list[str]) -> None:
+    """The last one may have fewer hits than the others."""
+    html = found_page(FRAME, SearchRequest("energy"), Query(), Found(total=total))
+    assert [name for name in links(html) if name.isdigit()] == numbers
+
+
 def test_a_page_after_the_last_leads_back() -> None:
     html = search("energy", page=99)
     assert "There are not so many pages of results." in words(html)

@@ -132,12 +132,7 @@ def test_a_record_that_is_cut_off_is_no_page(tmp_path: Path, payloads: Payloads)
         path = Path(archive.close())
         path.write_bytes(path.read_bytes()[:-900])
         (source,) = find([str(path)], payloads, 1 << 20)
-        got: list[bytes] = []
-        try:
-            got.extend(each.spooled.page.body for each in source.pages())
-        except SourceError as error:
-            assert "damaged after byte" in str(error)
-        assert got == [b"whole"]
+        assert [each.spooled.page.body for each in source.pages()] == [b"whole"]
 
 
 def test_a_file_that_is_compressed_as_a_whole_is_explained(
