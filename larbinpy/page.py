@@ -7,7 +7,7 @@ from functools import lru_cache
 from http import HTTPStatus
 from operator import attrgetter
 
-from larbinpy.outcome import Outcome
+from larbinpy.outcome import READABLE, Outcome
 from larbinpy.url import Url
 
 _NOT_MODIFIED = HTTPStatus.NOT_MODIFIED.value
@@ -82,6 +82,8 @@ class Page:
     head: bytes = b""
     #: The head of the request as sent, if the fetcher keeps requests.
     request: bytes = b""
+    #: What follows the body of a sitemap that is longer than maxPageSize, packed (zlib).
+    rest: bytes = b""
     _links: list[str] | None = field(default=None, init=False, repr=False)
 
     @property
@@ -109,7 +111,7 @@ class Page:
     @property
     def vain(self) -> bool:
         """Whether a sitemap was looked for and is not there: no page, and no failure either."""
-        return self.url.guess and self.outcome is not Outcome.SUCCESS
+        return self.url.guess and self.outcome not in READABLE
 
     @property
     def type(self) -> str:

@@ -94,6 +94,22 @@ def malformed_in(detail: str) -> list[str]:
     return detail[len(_MALFORMED) :].split() if detail.startswith(_MALFORMED) else []
 
 
+#: Begins the detail of a page whose links are not all known.
+_PART = "read in part: "
+#: The detail of a sitemap of which only the beginning goes to the outputs.
+LONG_SITEMAP = "a sitemap longer than maxPageSize: read to its end, not stored whole"
+
+
+def part_detail(why: str) -> str:
+    """The detail of a sitemap or feed that was not read to its end."""
+    return f"{_PART}{why}"
+
+
+def is_part(detail: str) -> bool:
+    """Whether a detail is one of `part_detail`."""
+    return detail.startswith(_PART)
+
+
 def status_in_words(status: int) -> str:
     """An HTTP status with its phrase."""
     try:

@@ -43,7 +43,7 @@ from larbinpy.observe.snapshot import Snapshots
 from larbinpy.observe.totals import Totals, unanswered
 from larbinpy.output import Output
 from larbinpy.output.log import CrawlLog
-from larbinpy.parse import read
+from larbinpy.parse import read_in_steps
 from larbinpy.soft404.probes import Probes
 from larbinpy.stats.counters import Stats
 from larbinpy.storage.files import Reserve
@@ -303,7 +303,7 @@ class Assembly:
                 specific_search=config.specific_search,
             ),
             self.frontier,
-            lambda page: read(
+            lambda page: read_in_steps(
                 page, self._site_configs.agent(page.url), malformed=config.check_links
             ),
             network.names,

@@ -1,7 +1,7 @@
 """Reads fetched pages and takes them to the outputs and the frontier."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import partial
@@ -12,18 +12,21 @@ from larbinpy.crawl.media_types import Types
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.loop.clock import Clock
 from larbinpy.loop.slice import Slice
-from larbinpy.outcome import Outcome
+from larbinpy.outcome import READABLE, Outcome
 from larbinpy.output.link_record import NO_LINK_NOTES, LinkNotes
 from larbinpy.output.plug import NO_REFRESH, Outputs, Refresher
 from larbinpy.page import Fate, Page
 from larbinpy.parse import Link, Parsed, is_sitemap, is_sitemap_name, redirect_target
 from larbinpy.parse.link import endorsed, urls
+from larbinpy.reason import LONG_SITEMAP, part_detail
 from larbinpy.soft404.names import is_home
 from larbinpy.stats.counters import Stats
 from larbinpy.url import Url, hash64
 
 #: Most outcomes written to the log in one turn.
 _FATES = 500
+#: Most links of a page that are passed on at once, in some 5 ms.
+_LINKS = 1000
 
 
 class FateSink(Protocol):
@@ -101,17 +104,19 @@ class IntakeSettings:
 class Intake:
     """Pages that have arrived, until they are read, output and reported to the frontier.
 
-    `read` finds the links of a page; it never raises.
+    `read` finds the links of a page in steps; it never raises. A page that takes long is read in
+    several turns, and no other one meanwhile.
 
-    Invariant: a page reaches the output before it changes anything else. If the disk refuses it
-    (OSError), it becomes the first in the queue again, and the next `step` continues with it.
+    Invariant: a page reaches the output before it changes anything else, except that all but the
+    last of very many links were passed on. If the disk refuses it (OSError), it becomes the first
+    in the queue again, and the next `step` continues with it.
     """
 
     def __init__(
         self,
         settings: IntakeSettings,
         frontier: Frontier,
-        read: Callable[[Page], Parsed],
+        read: Callable[[Page], Generator[None, None, Parsed]],
         names: Expect,
         types: Types,
         output: Outputs,
@@ -144,6 +149,10 @@ class Intake:
         self._wall = wall
         self._pages = pages
         self._landed: deque[Page] = deque()
+        # What remains to be done for the page that is being read.
+        self._reading: Iterator[None] | None = None
+        # The time of this step.
+        self._now = 0.0
 
     def __repr__(self) -> str:
         return f"<Intake {len(self._landed)} landed>"
@@ -151,8 +160,11 @@ class Intake:
     def land(self, pages: Sequence[Page]) -> None:
         """Queue pages that the fetcher has completed."""
         for page in pages:
-            if page.url.guess and page.outcome is Outcome.SUCCESS and not self._is_found(page):
+            if page.url.guess and page.outcome in READABLE and not self._is_found(page):
                 page.outcome = Outcome.BAD_TYPE
+            elif page.rest and page.outcome in READABLE and not is_sitemap(page):
+                page.outcome, page.rest = Outcome.TOO_BIG, b""
+                page.detail = f"cut at {len(page.body)} bytes, as it is no sitemap"
             self._stats.received(page)
             self._landed.append(page)
 
@@ -166,20 +178,22 @@ class Intake:
     @property
     def busy(self) -> int:
         """Number of pages that have arrived and were not processed yet."""
-        return len(self._landed)
+        return len(self._landed) + (self._reading is not None)
 
     def step(self) -> None:
         """Process some pages, and log the URLs whose outcome is decided."""
         # Politeness waits from the end of a transfer, which may be later than the beginning of
         # the turn. Some pages are made to be expensive to read, and sockets must not wait.
         work = Slice(self._clock)
-        now = work.began
+        self._now = now = work.began
         for done in range(self._pages):
-            if not self._landed or (done and work.over):
+            if not self.busy or (done and work.over):
                 break
-            page = self._landed.popleft()
-            if self._sessions is None or self._passes(page, self._sessions, now):
-                self._process(page, now)
+            if self._reading is None:
+                page = self._landed.popleft()
+                if self._sessions is None or self._passes(page, self._sessions, now):
+                    self._process(page, now)
+            self._read_on(work)
         for page in self._frontier.decided(_FATES):
             if page.vain:
                 continue
@@ -228,10 +242,10 @@ class Intake:
         if page.vain:
             self._guessed_in_vain(page, now)
             return
-        if page.outcome is Outcome.SUCCESS:
+        if page.outcome is Outcome.SUCCESS or (page.rest and page.outcome is Outcome.TOO_BIG):
             digests = self._digests(page)
             if not self._frontier.is_duplicate(digests):
-                self._loaded(page, self._read(page), digests, now)
+                self._reading = self._taken(page, digests)
                 return
             page.outcome = Outcome.DUPLICATE
         self._output_reply(page)
@@ -271,20 +285,47 @@ class Intake:
             raise
 
     def _digests(self, page: Page) -> list[int]:
-        """The digest that identifies copies of a page; empty if its body was not read."""
+        """The digest that identifies copies of a page; empty if not all of its body is there."""
         unread = page.not_modified and not page.body
-        return [hash64(page.body)] if self._settings.no_duplicate and not unread else []
+        if not self._settings.no_duplicate or page.rest or unread:
+            return []
+        return [hash64(page.body)]
 
-    def _loaded(self, page: Page, parsed: Parsed, digests: list[int], now: float) -> None:
-        """Complete a page that was read.
+    def _read_on(self, work: Slice) -> None:
+        """Continue with the page that is being read, until it is done or the slice is over."""
+        reading, self._reading = self._reading, None
+        for _ in reading or ():
+            if work.over:
+                self._reading = reading
+                return
+
+    def _taken(self, page: Page, digests: list[int]) -> Iterator[None]:
+        """Read a page and complete it, in steps."""
+        parsed = yield from self._read(page)
+        if parsed.cut or page.outcome is not Outcome.SUCCESS:
+            page.detail = part_detail(parsed.cut or page.detail)
+        elif page.rest:
+            page.detail = LONG_SITEMAP
+        links = self._followed(parsed, self._settings.ignores_robots(page.url))
+        while len(links) > _LINKS:
+            self._admit(page.url, links[:_LINKS], self._now, sitemaps=parsed.is_index)
+            links = links[_LINKS:]
+            yield
+        self._loaded(page, parsed, links, digests, self._now)
+
+    def _loaded(
+        self, page: Page, parsed: Parsed, links: Sequence[Link], digests: list[int], now: float
+    ) -> None:
+        """Complete a page that was read; `links` are those that were not passed on yet.
 
         Output comes first: if it fails, the page is still owed, and its digest is still new.
         """
         page.charset = parsed.charset
         page.list_links = partial(urls, parsed.links)
-        ignores_robots = self._settings.ignores_robots(page.url)
-        kept = ignores_robots or not parsed.noindex
-        if kept and self._is_wanted(page):
+        kept = self._settings.ignores_robots(page.url) or not parsed.noindex
+        if page.rest:
+            self._output_reply(page)
+        elif kept and self._is_wanted(page):
             self._output(page, self._output_plug.loaded)
         elif not kept:
             self._output(page, self._output_plug.feeder.withheld)
@@ -293,7 +334,6 @@ class Intake:
             self._frontier.remember(digests)
         self._frontier.finished(page, now, self._wall())
         self._stats.links += len(parsed.links)
-        links = self._followed(parsed, ignores_robots)
         self._admit(page.url, links, now, sitemaps=parsed.is_index)
 
     def _is_wanted(self, page: Page) -> bool:

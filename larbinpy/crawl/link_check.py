@@ -110,11 +110,13 @@ class CheckIntake(Intake):
                 page.outcome = Outcome.CHECKED
         super()._process(page, now)
 
-    def _loaded(self, page: Page, parsed: Parsed, digests: list[int], now: float) -> None:
+    def _loaded(
+        self, page: Page, parsed: Parsed, links: Sequence[Link], digests: list[int], now: float
+    ) -> None:
         """In the log, the line of a page names its links that are no URLs."""
         if parsed.malformed:
             page.detail = malformed_detail(parsed.malformed)
-        super()._loaded(page, parsed, digests, now)
+        super()._loaded(page, parsed, links, digests, now)
         self._left_out.update(parsed.refused)
 
     def _followed(self, parsed: Parsed, ignores_robots: bool) -> Sequence[Link]:

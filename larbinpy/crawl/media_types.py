@@ -20,7 +20,7 @@ _PAGES = frozenset(
     }
 )
 #: Types of sitemaps that are compressed, or plain lists of URLs.
-_SITEMAPS = frozenset(
+SITEMAPS = frozenset(
     {"application/gzip", "application/x-gzip", "application/octet-stream", "text/plain"}
 )
 
@@ -55,7 +55,7 @@ class Types:
 def _may_be_sitemap(url: str, media_type: str) -> bool:
     """Whether type and name together suggest a sitemap; neither is enough alone."""
     file = url.partition("?")[0].rpartition("/")[2].lower()
-    return media_type in _SITEMAPS and ("sitemap" in file or file.endswith(".xml.gz"))
+    return media_type in SITEMAPS and ("sitemap" in file or file.endswith(".xml.gz"))
 
 
 def make_types(config: Config) -> Types:

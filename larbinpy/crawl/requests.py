@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from math import inf
 from typing import Protocol
 
-from larbinpy.crawl.media_types import Types, any_reply
+from larbinpy.crawl.media_types import SITEMAPS, Types, any_reply
 from larbinpy.crawl.own_plug import RequestChanger
 from larbinpy.crawl.sites.request_options import of_login
 from larbinpy.fetch.robots import MAX_SIZE
@@ -12,6 +13,8 @@ from larbinpy.fetch.settings import Refusal, Request, RequestOptions
 from larbinpy.frontier.scope.scope import Reason, Scope
 from larbinpy.outcome import Outcome
 from larbinpy.output.plug import NO_REFRESH, Refresher
+from larbinpy.parse import is_sitemap_name
+from larbinpy.parse.feeds import MAX_DECODED
 from larbinpy.soft404.words import COMPARED
 from larbinpy.url import Url
 
@@ -60,11 +63,14 @@ class Requests:
         login = () if self._login_headers is None else self._login_headers(url)
         if url.probe:
             return Request(url, address, any_reply, COMPARED, options, login)
-        accept = partial(self._refuse, url, most)
+        beyond = max(MAX_DECODED - most, 0) if _is_sitemap(url) else 0
+        accept = partial(self._refuse, url, inf if beyond else most)
         headers = (*self._refresher.conditions(url.href), *login)
-        return Request(url, address, accept, most, options, headers)
+        return Request(url, address, accept, most, options, headers, beyond)
 
-    def _refuse(self, url: Url, max_size: int, media_type: str, size: int | None) -> Refusal | None:
+    def _refuse(
+        self, url: Url, max_size: float, media_type: str, size: int | None
+    ) -> Refusal | None:
         """Why the body of a reply for `url` is not received; None if it is.
 
         A reply that declares more than `max_size` would be cut, and thus be of no use.
@@ -76,8 +82,15 @@ class Requests:
             return Refusal(Outcome.TOO_BIG, f"{size} bytes, and maxPageSize is {max_size}")
         if url.requisite or (verdict is not None and verdict.has_type):
             return None
+        if url.sitemap and media_type in SITEMAPS:
+            return None
         outcome = self._types.refuse(url.href, media_type)
         return None if outcome is None else Refusal(outcome)
+
+
+def _is_sitemap(url: Url) -> bool:
+    """Whether a URL is that of a sitemap, before its reply is known."""
+    return url.sitemap or (url.seed and is_sitemap_name(url.href))
 
 
 class ChangedRequests:

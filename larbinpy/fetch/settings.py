@@ -138,3 +138,5 @@ class Request:
     options: RequestOptions
     #: Header lines for this request only.
     headers: Sequence[str] = ()
+    #: Most bytes of the decoded body that are kept beyond `max_size`, packed.
+    most_beyond: int = 0

@@ -6,6 +6,7 @@ tests feed it by hand.
 """
 
 import re
+import zlib
 from collections.abc import Callable
 
 import pycurl
@@ -23,6 +24,10 @@ from larbinpy.url import SECRET_HEADER
 MAX_HEADER_LINES = 300
 MAX_HEADER_BYTES = 256 * 1024
 
+#: Most packed bytes of a reply beyond the size of a page. A long sitemap takes an eighth of its
+#: size; one that cannot be packed is none.
+MAX_PACKED = 8 << 20
+
 #: Larbin's allowance for slow servers: each so many bytes add one second.
 _BYTES_PER_SECOND = 2000
 
@@ -34,6 +39,36 @@ _SWITCHING = 101
 _UNAUTHORIZED = 401
 _PROXY_UNAUTHORIZED = 407
 _LENGTH = re.compile(r"\d{1,18}", re.ASCII)
+
+
+class _Rest:
+    """What comes beyond the size of a page, packed: at most `most` bytes, and `MAX_PACKED`."""
+
+    def __init__(self, most: int) -> None:
+        self._room = most
+        self._packer = zlib.compressobj(level=1)
+        self._chunks: list[bytes] = []
+        self._size = 0
+        #: Whether more came than there is room for.
+        self.is_full = False
+
+    def __repr__(self) -> str:
+        return f"<_Rest {self._size} bytes, room for {self._room}>"
+
+    def add(self, chunk: bytes) -> int:
+        """Take as much of `chunk` as there is room for; return how many bytes that is."""
+        taken = chunk[: self._room]
+        self._room -= len(taken)
+        self.is_full = len(taken) < len(chunk)
+        self._chunks.append(self._packer.compress(taken))
+        self._size += len(self._chunks[-1])
+        if self._size > MAX_PACKED:
+            self._room, self.is_full = 0, True
+        return len(taken)
+
+    def packed(self) -> bytes:
+        """All that was taken; to be called once."""
+        return b"".join((*self._chunks, self._packer.flush()))
 
 
 class Transfer:
@@ -64,8 +99,11 @@ class Transfer:
         self.held = 0.0
         #: Bytes already spent from the throttle.
         self.charged = 0
+        # Bytes of headers and body at the last call of `news`.
+        self._known = 0
         self._header_lines = 0
         self._chunks: list[bytes] = []
+        self._rest: _Rest | None = None
         self._truncated: str | None = None
         self._stop: Outcome | None = None
         self._detail = ""
@@ -118,12 +156,29 @@ class Transfer:
         if self._stop is not None or not (self.complete or self._begin_headless()):
             return 0
         room = self.request.max_size - self.size
-        self._chunks.append(chunk[:room])
-        self.size += len(self._chunks[-1])
+        if room > 0:
+            self._chunks.append(chunk[:room])
+            self.size += len(self._chunks[-1])
         if len(chunk) <= room:
             return None
+        return self._write_beyond(chunk[max(room, 0) :])
+
+    def _write_beyond(self, chunk: bytes) -> int | None:
+        """Take a piece that is beyond `max_size`."""
+        if self._rest is None and self.request.most_beyond and not self.coded:
+            self._rest = _Rest(self.request.most_beyond)
+        if self._rest is not None:
+            self._truncated = "length"
+            self.size += self._rest.add(chunk)
+            if not self._rest.is_full:
+                return None
         self._cut()
         return 0
+
+    def news(self) -> int:
+        """Bytes of headers and body that came since the last call."""
+        known, self._known = self._known, self.header_bytes + self.size
+        return self._known - known
 
     def overdue(self, now: float) -> bool:
         """Whether the page has used up its time.
@@ -144,9 +199,11 @@ class Transfer:
             self._truncated = "disconnect"
         body = b"".join(self._chunks)
         self._chunks.clear()
+        rest = b"" if self._rest is None else self._rest.packed()
+        self._rest = None
         misread = False
         if self.coded:
-            body, fault = self._decoded(body)
+            body, rest, fault = self._decoded(body)
             if fault and failure is None and self._stop is None:
                 misread, failure, message = True, Outcome.EARLY_STOP, fault
         return Page(
@@ -157,25 +214,30 @@ class Transfer:
             head=b"".join(self.head),
             request=self.sent,
             body=body,
+            rest=rest,
             truncated=self._truncated,
             detail=self._explained(message),
             misread=misread,
         )
 
-    def _decoded(self, body: bytes) -> tuple[bytes, str]:
-        """The body without its codings, and what is wrong with it; empty if nothing is."""
+    def _decoded(self, body: bytes) -> tuple[bytes, bytes, str]:
+        """The body without its codings and its rest, and what is wrong; empty if nothing is."""
         declared = dict(reversed(self.headers)).get
         codings = ", ".join(value for name, value in self.headers if name == "content-encoding")
         media_type, most = content_type(declared("content-type"))[0], self.request.max_size
-        decoded = decode(body, codings, media_type, most)
+        decoded = decode(body, codings, media_type, most + self.request.most_beyond)
+        self.size = len(decoded.body)
         if decoded.is_cut:
             self._cut()
-        return decoded.body, decoded.fault
+        if self.size <= most:
+            return decoded.body, b"", decoded.fault
+        self._truncated = "length"
+        return decoded.body[:most], zlib.compress(decoded.body[most:], 1), decoded.fault
 
     def _cut(self) -> None:
         self._truncated = "length"
         self._stop = Outcome.TOO_BIG
-        self._detail = f"cut at {self.request.max_size} bytes"
+        self._detail = f"cut at {self.size} bytes"
 
     def _explained(self, message: str) -> str:
         """The detail of the page; `message` is libcurl's."""

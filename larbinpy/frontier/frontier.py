@@ -266,7 +266,7 @@ class Frontier:
         decided = self._lifecycle.page_done(page, now, wall, last=last)
         if decided:
             self._fetched.append(page)
-            if page.url.guess and page.outcome is Outcome.SUCCESS:
+            if page.url.guess and not page.vain:
                 self._admission.remember(page.url.href)
         return decided
 

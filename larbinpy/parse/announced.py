@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from larbinpy.page import Page
 from larbinpy.parse import feeds, xml
-from larbinpy.parse.body import GZIP_MAGIC, is_xml
+from larbinpy.parse.body import is_xml
 from larbinpy.parse.link import MAX_LINKS
 from larbinpy.url import Base
 
@@ -50,10 +50,12 @@ def announced(page: Page, latest: str) -> Iterator[Announced]:
     Dates after `latest`, an ISO 8601 time in UTC, say nothing, nor do those that cannot be read.
     """
     body = page.body
-    is_packed = body.startswith(GZIP_MAGIC)
+    is_packed = body.startswith(feeds.MAGIC)
     if not is_packed and not is_xml(body):
         return
-    chunks = feeds.gunzip(body) if is_packed else feeds.chunked(body)
+    chunks = feeds.chunked(body)
+    if is_packed:
+        chunks = feeds.gunzip(chunks)
     first = next(chunks, b"")
     encoding, _ = xml.encoding_of(first, None if is_packed else page.http_charset)
     if xml.root_name(first, encoding) not in feeds.ROOTS:

@@ -1,6 +1,7 @@
 """Chooses the reader of a body: by its type, or by its beginning if the type says nothing."""
 
 import re
+from collections.abc import Generator, Iterator
 from itertools import chain
 
 from larbinpy.page import Page
@@ -17,8 +18,8 @@ UNKNOWN = frozenset(
     | {"application/unknown", "*/*", "application/x-unknown-content-type"}
 )
 _GZIP = frozenset({"application/gzip", "application/x-gzip"})
-#: The beginning of a gzip file.
-GZIP_MAGIC = b"\x1f\x8b\x08"
+#: Reads a body in steps of some ms, and returns its encoding; None if no text was read.
+_Steps = Generator[None, None, str | None]
 _BLANK = b"\xef\xbb\xbf \t\r\n"
 _MANIFEST_NAMES = (".webmanifest", "/manifest.json")
 
@@ -36,21 +37,21 @@ _XML = re.compile(
 )
 
 
-def read_body(page: Page, out: Collector) -> str | None:
-    """Add the links of the page's body; return its encoding, None if no text was read."""
+def read_body(page: Page, out: Collector) -> _Steps:
+    """Add the links of the page's body."""
     body, charset, kind = page.body, page.http_charset, page.type
     if kind == "text/html":
-        return read_unlabelled(body, charset, out)
+        return (yield from read_unlabelled(page, out))
     if kind == "text/css":
         return _read_css(body, charset, out)
     if kind == "application/manifest+json" or _is_manifest(page):
         return read_manifest(body, out)
     if kind.endswith(("+xml", "/xml")):
-        return _read_xml(body, charset, out)
+        return (yield from _read_xml(page, out))
     if kind in UNKNOWN or kind in _GZIP:
-        return read_unlabelled(body, charset, out) if _is_markup(body) else None
+        return (yield from read_unlabelled(page, out)) if _is_markup(body) else None
     if _is_text_sitemap(page):
-        return _read_text(body, charset, out)
+        return (yield from _read_text(page, out))
     return None
 
 
@@ -59,8 +60,8 @@ def may_link(page: Page) -> bool:
     kind = page.type
     if kind in ("text/html", "text/css", "application/manifest+json"):
         return True
-    if page.body.startswith(GZIP_MAGIC):
-        return _is_feed(next(feeds.gunzip(page.body), b""))
+    if page.body.startswith(feeds.MAGIC):
+        return _is_feed(next(feeds.gunzip([page.body]), b""))
     if kind in UNKNOWN or kind in _GZIP:
         return _is_markup(page.body) or _is_manifest(page)
     return kind.endswith(("+xml", "/xml")) or _is_manifest(page) or _is_text_sitemap(page)
@@ -69,8 +70,8 @@ def may_link(page: Page) -> bool:
 def is_sitemap(page: Page) -> bool:
     """Whether the body of `page` is a sitemap or feed, whatever its type is."""
     body = page.body
-    if body.startswith(GZIP_MAGIC):
-        return _is_feed(next(feeds.gunzip(body), b""))
+    if body.startswith(feeds.MAGIC):
+        return _is_feed(next(feeds.gunzip(feeds.chunked(body)), b""))
     if is_xml(body):
         return _is_feed(body)
     return page.type == "text/plain" and body.lstrip(_BLANK).startswith((b"http://", b"https://"))
@@ -81,25 +82,27 @@ def is_sitemap_name(url: str) -> bool:
     return url.partition("?")[0].endswith((".xml", ".xml.gz"))
 
 
-def read_unlabelled(body: bytes, charset: str | None, out: Collector) -> str | None:
+def read_unlabelled(page: Page, out: Collector) -> _Steps:
     """As `read_body`, for a body that is HTML, or a feed or sitemap labelled as HTML."""
-    if body.startswith(GZIP_MAGIC):
-        return _read_gzip(body, out)
+    body, charset = page.body, page.http_charset
+    if body.startswith(feeds.MAGIC):
+        return (yield from _read_gzip(page, out))
     if is_xml(body):
         encoding, name = xml.encoding_of(body, charset)
         if xml.root_name(body, encoding) in feeds.ROOTS:
-            feeds.read_feed(feeds.chunked(body), encoding, out)
+            yield from feeds.read_feed(feeds.portions(page), encoding, out)
             return name
     return read_html(body, charset, out)
 
 
-def _read_xml(body: bytes, charset: str | None, out: Collector) -> str | None:
-    if body.startswith(GZIP_MAGIC):
-        return _read_gzip(body, out)
+def _read_xml(page: Page, out: Collector) -> _Steps:
+    body, charset = page.body, page.http_charset
+    if body.startswith(feeds.MAGIC):
+        return (yield from _read_gzip(page, out))
     encoding, name = xml.encoding_of(body, charset)
     root = xml.root_name(body, encoding)
     if root in feeds.ROOTS:
-        feeds.read_feed(feeds.chunked(body), encoding, out)
+        yield from feeds.read_feed(feeds.portions(page), encoding, out)
         return name
     if root is not None and (xml.read_tree(body, encoding, out) or root != "html"):
         return name
@@ -107,14 +110,15 @@ def _read_xml(body: bytes, charset: str | None, out: Collector) -> str | None:
     return read_html(body, charset, out)
 
 
-def _read_gzip(body: bytes, out: Collector) -> str | None:
+def _read_gzip(page: Page, out: Collector) -> _Steps:
     """Read a sitemap or feed in a gzip file; servers send no other documents that way."""
-    chunks = feeds.gunzip(body)
+    chunks = feeds.gunzip(feeds.portions(page), out.stop)
     first = next(chunks, b"")
     if not _is_feed(first):
+        out.cut = ""
         return None
     encoding, name = xml.encoding_of(first, None)
-    feeds.read_feed(chain([first], chunks), encoding, out)
+    yield from feeds.read_feed(chain([first], chunks), encoding, out)
     return name
 
 
@@ -129,9 +133,16 @@ def _read_css(body: bytes, charset: str | None, out: Collector) -> str:
     return name
 
 
-def _read_text(body: bytes, charset: str | None, out: Collector) -> str:
-    text, name = decode(body, charset)
-    feeds.read_lines(text, out)
+def _read_text(page: Page, out: Collector) -> _Steps:
+    # The encoding of a body is found in all of it.
+    blocks: Iterator[bytes] = feeds.blocks_of_lines(page) if page.rest else iter([page.body])
+    name = None
+    for block in blocks:
+        text, name = decode(block, page.http_charset)
+        feeds.read_lines(text, out)
+        if out.cut:
+            break
+        yield
     return name
 
 
@@ -152,7 +163,7 @@ def _head(body: bytes) -> bytes:
 
 def _is_markup(body: bytes) -> bool:
     head = _head(body)
-    return bool(_HTML.match(head) or _XML.match(head)) or body.startswith(GZIP_MAGIC)
+    return bool(_HTML.match(head) or _XML.match(head)) or body.startswith(feeds.MAGIC)
 
 
 def _is_manifest(page: Page) -> bool:
@@ -162,4 +173,5 @@ def _is_manifest(page: Page) -> bool:
 
 
 def _is_text_sitemap(page: Page) -> bool:
-    return page.type == "text/plain" and "sitemap" in page.url.href.rpartition("/")[2].lower()
+    is_named = page.url.sitemap or "sitemap" in page.url.href.rpartition("/")[2].lower()
+    return page.type == "text/plain" and is_named

@@ -6,12 +6,14 @@ They are read as a stream, and elements are dropped once they are read, so neith
 
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import suppress
+from itertools import chain
 from typing import Any
 
 from lxml import etree
 
+from larbinpy.page import Page
 from larbinpy.parse.link import Collector, Kind, relation_kind, unendorsed
 from larbinpy.parse.xml import SAFE, local_name, mended
 from larbinpy.url import parse
@@ -24,8 +26,12 @@ LINKS = ("loc", "link", "guid")
 #: "must be no larger than 50MB (52,428,800 bytes)" uncompressed, says the protocol.
 MAX_DECODED = 50 * 1024 * 1024
 _CHUNK = 64 * 1024
-#: gzip files may be concatenated; honest ones seldom are.
-_MAX_MEMBERS = 8
+#: The beginning of a gzip file.
+MAGIC = b"\x1f\x8b\x08"
+#: gzip files may be concatenated, as some programs write one for each piece.
+_MAX_MEMBERS = 1000
+#: Elements read in one step, which takes some ms.
+_STEP = 500
 
 #: Bytes that may be read without a URL, and the additional bytes for each URL found: twice the
 #: protocol's limit of bytes divided by its limit of URLs.
@@ -42,51 +48,87 @@ def chunked(body: bytes) -> Iterator[bytes]:
         yield body[start : start + _CHUNK]
 
 
-def gunzip(body: bytes) -> Iterator[bytes]:
-    """Yield the content of a gzip file in chunks, up to a fault or `MAX_DECODED` bytes."""
+def inflated(packed: bytes) -> Iterator[bytes]:
+    """Yield in portions what `Page.rest` has, which the fetcher packed."""
+    inflater = zlib.decompressobj()
+    for portion in chunked(packed):
+        while portion:
+            yield inflater.decompress(portion, _CHUNK)
+            portion = inflater.unconsumed_tail
+
+
+def portions(page: Page) -> Iterator[bytes]:
+    """Yield the body of a page and what follows it in portions."""
+    return chain(chunked(page.body), inflated(page.rest))
+
+
+def _ignore(_why: str) -> None:
+    pass
+
+
+def gunzip(packed: Iterable[bytes], cut: Callable[[str], None] = _ignore) -> Iterator[bytes]:
+    """Yield the content of a gzip file in chunks, up to a fault or `MAX_DECODED` bytes.
+
+    `cut` is called with the reason if that is not all.
+    """
     left = MAX_DECODED
-    position = 0
-    for _ in range(_MAX_MEMBERS):
-        inflater = zlib.decompressobj(wbits=31)
-        while position < len(body) and not inflater.eof:
-            # A portion at a time, as zlib copies the rest of its input.
-            portion = body[position : position + _CHUNK]
-            position += len(portion)
-            while portion and left > 0:
-                try:
-                    chunk = inflater.decompress(portion, min(_CHUNK, left))
-                except zlib.error:
-                    return
+    inflater = zlib.decompressobj(wbits=31)
+    # Members that are complete, and whether the next one has begun.
+    members, has_begun = 0, True
+    for portion in packed:
+        while portion:
+            if inflater.eof:
+                inflater, has_begun = zlib.decompressobj(wbits=31), False
+            if left <= 0 or members >= _MAX_MEMBERS:
+                cut(f"only its first {MAX_DECODED - left:,} bytes, unpacked")
+                return
+            try:
+                chunk = inflater.decompress(portion, min(_CHUNK, left))
+            except zlib.error:
+                if has_begun or portion.startswith(MAGIC):
+                    cut("its gzip file is damaged")
+                return  # something else follows the last member
+            if chunk:
                 left -= len(chunk)
+                has_begun = True
                 yield chunk
-                portion = inflater.unconsumed_tail
-        position -= len(inflater.unused_data)
-        if position >= len(body) or left <= 0:
-            return
+            members += inflater.eof
+            portion = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
+    if has_begun and not inflater.eof:
+        cut("its gzip file ends too early")
 
 
-def read_feed(chunks: Iterable[bytes], encoding: str | None, out: Collector) -> None:
-    """Add the links of a sitemap, sitemap index, RSS or Atom document.
+def read_feed(
+    chunks: Iterable[bytes], encoding: str | None, out: Collector
+) -> Generator[None, None, None]:
+    """Add the links of a sitemap, sitemap index, RSS or Atom document, in steps of some ms.
 
     Markup within the text of feed entries is not read, because the linked pages have it, too.
     """
-    stream = elements(chunks, encoding, _READERS, lambda: out.count)
+    stream = elements(chunks, encoding, _READERS, lambda: out.count, out.stop)
     root = next(stream, None)
     out.is_index = root is not None and local_name(root) == "sitemapindex"
-    for element in stream:
+    for number, element in enumerate(stream, 1):
         # lxml cannot decode a text with half of a surrogate pair ("&#xD800;").
         with suppress(UnicodeDecodeError):
             _read_element(element, out)
-        if out.full:
+        if out.cut:
             break
+        if not number % _STEP:
+            yield
 
 
 def elements(
-    chunks: Iterable[bytes], encoding: str | None, names: Iterable[str], found: Callable[[], int]
+    chunks: Iterable[bytes],
+    encoding: str | None,
+    names: Iterable[str],
+    found: Callable[[], int],
+    cut: Callable[[str], None] = _ignore,
 ) -> Iterator[Any]:
     """Yield the root at its beginning, then the elements with these local names at their ends.
 
-    Elements before one have been dropped in part. `found` returns the number of URLs so far.
+    Elements before one have been dropped in part. `found` returns the number of URLs so far; `cut`
+    is called with the reason if the document is not read to its end.
     """
     tags = tuple(f"{{*}}{name}" for name in (*ROOTS, *names))
     parser = etree.XMLPullParser(events=("start", "end"), tag=tags, encoding=encoding, **SAFE)
@@ -104,9 +146,10 @@ def elements(
             _forget(root)
             taken += len(chunk)
             if taken > _BARREN_START + _BARREN_SHARE * found():
+                cut(f"only its first {taken:,} bytes, which have hardly any URL")
                 break
     except etree.LxmlError:
-        return
+        cut("its XML is broken")
 
 
 def read_lines(text: str, out: Collector) -> None:
@@ -114,6 +157,19 @@ def read_lines(text: str, out: Collector) -> None:
     for line in text.splitlines():
         if line.startswith(("http://", "https://")):
             out.add(line, Kind.PAGE)
+        if out.cut:
+            break
+
+
+def blocks_of_lines(page: Page) -> Iterator[bytes]:
+    """Yield the body of a text sitemap and what follows it, cut at the ends of lines."""
+    rest = b""
+    for portion in portions(page):
+        lines, end, rest = (rest + portion).rpartition(b"\n")
+        yield lines + end
+        # No URL is longer than a portion.
+        rest = rest[-_CHUNK:]
+    yield rest
 
 
 def _mended(chunks: Iterable[bytes]) -> Iterator[bytes]:

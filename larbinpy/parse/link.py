@@ -177,6 +177,8 @@ class Parsed:
     is_index: bool = False
     #: References that are no URLs, if they were asked for; `parse.malformed` says which.
     malformed: Sequence[str] = ()
+    #: Why a sitemap or feed was not read to its end; empty if it was.
+    cut: str = ""
     #: URLs of the Web that the crawl refuses, by `parse.malformed.why_refused`; counted with these.
     refused: Mapping[str, int] = field(default_factory=dict)
 
@@ -201,6 +203,7 @@ class Collector:
         "_page",
         "_room",
         "agent",
+        "cut",
         "encode",
         "full",
         "is_index",
@@ -219,6 +222,8 @@ class Collector:
         self.encode: Callable[[str], str] | None = None
         #: Whether a bound is reached; then `add` ignores further references.
         self.full = False
+        #: Why a sitemap or feed is not read to its end; empty if it is.
+        self.cut = ""
         self.noindex = False
         self.nofollow = False
         #: Whether it is an index of sitemaps.
@@ -278,6 +283,7 @@ class Collector:
 
     def _enter(self, reference: str, kind: Kind, nofollow: bool) -> Link:
         if self.full:
+            self.stop(f"only its first {self.count:,} URLs")
             return _NOWHERE
         url = self.resolve(reference)
         if url is None:
@@ -293,6 +299,10 @@ class Collector:
         most = max(len(self._by_reference), len(self._by_url))
         self.full = self._room <= 0 or most >= MAX_LINKS
         return link
+
+    def stop(self, why: str) -> None:
+        """Note why not all is read; the first reason counts."""
+        self.cut = self.cut or why
 
     def _note_uncrawled(self, reference: str) -> None:
         assert self.malformed is not None
@@ -318,7 +328,7 @@ class Collector:
         found = self._packed or self.links
         malformed = tuple(self.malformed or ())
         directives = self.noindex, self.nofollow
-        return Parsed(found, charset, *directives, self.is_index, malformed, self.refused)
+        return Parsed(found, charset, *directives, self.is_index, malformed, self.cut, self.refused)
 
 
 def unendorsed(rel: str) -> bool:

@@ -270,6 +270,31 @@ def test_the_request_for_a_robots_txt_takes_500_kib_whatever_the_page_size() -> 
     assert image.accept("image/png", None) is None
 
 
+@pytest.mark.parametrize(
+    ("url", "is_sitemap"),
+    [
+        (Url("http://a.test/map", 1, sitemap=True), True),
+        (Url("http://a.test/sitemap.xml", 1, sitemap=True, guess=True), True),
+        (Url("http://a.test/map.xml.gz", 1, seed=True), True),
+        (Url("http://a.test/map.html", 1, seed=True), False),
+        (Url("http://a.test/map.xml", 1), False),
+    ],
+)
+def test_sitemaps_have_a_size_of_their_own(url: Url, is_sitemap: bool) -> None:
+    """50 MB, as the protocol says, unless maxPageSize is more."""
+    most = [1000]
+    requests = Requests(HTML, Scope(scope_settings()), lambda _url: most[0], lambda _url: OPTIONS)
+    request = requests.make(url, "198.51.100.1")
+    sizes = request.max_size, request.most_beyond
+    assert sizes == (1000, 52_428_800 - 1000 if is_sitemap else 0)
+    refusal = Refusal(Outcome.TOO_BIG, "99000000 bytes, and maxPageSize is 1000")
+    assert request.accept("text/html", 99_000_000) == (None if is_sitemap else refusal)
+    most[0] = 60 << 20
+    request = requests.make(url, "198.51.100.1")
+    assert (request.max_size, request.most_beyond) == (60 << 20, 0)
+    assert request.accept("text/html", 99_000_000) is not None
+
+
 def test_no_page_is_requested_while_an_output_cannot_take_any(setup: Setup) -> None:
     setup.seed(2)
     setup.feeder.holds = "9 pages wait"

@@ -1,7 +1,8 @@
 """The way of a page to output and frontier, with values: its order, and refusals."""
 
 import errno
-from collections.abc import Callable, Sequence
+import zlib
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from larbinpy.page import Fate, Page
 from larbinpy.parse import Kind, Link, Parsed
 from larbinpy.stats.counters import Stats
 from larbinpy.url import Url, hash64
-from tests.support.enginefakes import HTML, Clock, FakeNames, read_nothing
+from tests.support.enginefakes import HTML, Clock, FakeNames
 from tests.support.fakefeeder import FakeFeeder
 from tests.support.frontiers import links as plain_links
 from tests.support.frontiers import make_frontier, owed
@@ -103,6 +104,7 @@ class Case:
         )
         #: The results of reading pages, by URL.
         self.parsed: dict[str, Parsed] = {}
+        self.steps = 0
         self.names = Names()
         self.plug = Plug()
         self.fates = Fates()
@@ -111,7 +113,7 @@ class Case:
         self.intake = Intake(
             IntakeSettings(lambda _url: ignore_robots, **settings),
             self.frontier,
-            lambda page: self.parsed.get(page.url.href) or read_nothing(page),
+            self._read,
             self.names,
             types,
             self.plug,
@@ -122,6 +124,11 @@ class Case:
             wall=lambda: 0.0,
             pages=pages,
         )
+
+    def _read(self, page: Page) -> Generator[None, None, Parsed]:
+        """In as many steps as `steps` says."""
+        yield from [None] * self.steps
+        return self.parsed.get(page.url.href) or Parsed([], "utf-8")
 
     def fly(self, *paths: str) -> list[Url]:
         """Seed URLs and bring them into flight."""
@@ -283,6 +290,90 @@ def test_a_fate_is_written_once_though_a_plug_refused_it(case: Case) -> None:
     assert owed(case.frontier) == ["http://a.test/"]
     case.intake.step()
     assert [fate.outcome for fate in case.fates.written] == ["err40X"]
+    assert owed(case.frontier) == []
+
+
+# Sitemaps that are long.
+
+SITEMAP = b"<urlset><url><loc>http://a.test/x</loc></url>"
+REST = zlib.compress(b"</urlset>")
+
+
+def test_a_page_that_takes_long_is_read_in_several_turns(case: Case) -> None:
+    first, second = case.fly("/1", "/2")
+    case.steps, case.clock.cost = 10, 0.015
+    case.land(first)
+    case.land(second)
+    turns = 0
+    while case.intake.busy:
+        case.intake.step()
+        turns += 1
+        if case.intake.busy == 2:
+            assert case.plug.given == []
+    assert turns > 10
+    assert case.plug.given == [("loaded", "/1"), ("loaded", "/2")]
+
+
+def test_very_many_links_are_passed_on_in_several_turns(case: Case) -> None:
+    [url] = case.fly("/")
+    case.contents("/", *(f"http://b.test/{n}" for n in range(2500)))
+    case.clock.cost = 0.03
+    case.land(url)
+    counts = []
+    while case.intake.busy:
+        case.intake.step()
+        counts.append(case.frontier.owed)
+    # The page is owed until its last links are known.
+    assert counts == [1001, 2001, 2500]
+    assert (case.names.expected, case.stats.links) == (["b.test"] * 3, 2500)
+    assert case.plug.given == [("loaded", "/")]
+
+
+def test_a_long_sitemap_is_read_and_not_stored(case: Case) -> None:
+    [url] = case.fly("/map")
+    case.contents("/map", "http://a.test/x")
+    page = case.land(url, body=SITEMAP, rest=REST)
+    case.intake.step()
+    assert case.plug.given == [("replied", "/map")]
+    assert case.outcomes == {"/map": "success"}
+    assert page.detail.startswith("a sitemap longer than maxPageSize")
+    assert owed(case.frontier) == ["http://a.test/x"]
+
+
+def test_a_sitemap_that_was_cut_is_read_in_part_and_says_so(case: Case) -> None:
+    [url] = case.fly("/map")
+    case.contents("/map", "http://a.test/x")
+    case.land(url, outcome=Outcome.TOO_BIG, detail="cut at 99 bytes", body=SITEMAP, rest=REST)
+    case.intake.step()
+    [fate] = case.fates.written
+    assert (fate.outcome, fate.detail) == ("tooBig", "read in part: cut at 99 bytes")
+    assert owed(case.frontier) == ["http://a.test/x"]
+
+
+def test_a_sitemap_that_was_found_and_cut_is_not_in_vain() -> None:
+    url = Url("http://a.test/sitemap.xml", 1, guess=True)
+    assert not Page(url, Outcome.TOO_BIG).vain and not Page(url, Outcome.SUCCESS).vain
+    assert Page(url, Outcome.BAD_TYPE).vain and Page(url, Outcome.ERR_40X, 404).vain
+
+
+def test_a_sitemap_with_too_many_urls_says_so(case: Case) -> None:
+    [url] = case.fly("/map")
+    case.contents("/map", "http://a.test/x", cut="only its first 50,000 URLs")
+    case.land(url, body=SITEMAP)
+    case.intake.step()
+    [fate] = case.fates.written
+    why = "read in part: only its first 50,000 URLs"
+    assert (fate.outcome, fate.detail) == ("success", why)
+    assert case.plug.given == [("loaded", "/map")]
+
+
+def test_a_long_page_where_a_sitemap_should_be_is_too_big(case: Case) -> None:
+    [url] = case.fly("/map")
+    case.contents("/map", "http://a.test/x")
+    case.land(url, body=b"<!doctype html>", rest=REST)
+    case.intake.step()
+    [fate] = case.fates.written
+    assert (fate.outcome, fate.detail) == ("tooBig", "cut at 15 bytes, as it is no sitemap")
     assert owed(case.frontier) == []
 
 

@@ -1,7 +1,14 @@
 """Sitemaps, in whole crawls: those that robots.txt or an index names, and those that are seeds."""
 
+import gzip
+import json
+from collections.abc import Callable
+from itertools import product
+
 import pytest
 
+from larbinpy.observe.report.formats import Report, json_pieces
+from larbinpy.observe.report.text import whole
 from tests.support.smallweb import Answer, Web
 from tests.support.smallworld import Worlds
 
@@ -207,3 +214,66 @@ def test_a_redirect_of_a_sitemap_is_followed_to_sitemaps_alone(web: Web, crawl: 
     assert set(world.fates) == pages | {"a.test/wp-sitemap.xml", "a.test/hidden"}
     assert world.fetched == set(world.fates)
     assert "/gone.xml" in {asked.path for asked in world.pages_asked}
+
+
+# Sitemaps that are longer than maxPageSize.
+
+
+@pytest.fixture
+def long_map(web: Web) -> Answer:
+    """A site whose last page is named by a sitemap of 3 kB alone, beyond its first 2 kB."""
+    web.page("a.test/")
+    web.page("a.test/last")
+    others = [web.url(f"b.test/{number}") for number in range(70)]
+    return listed(*others, web.url("a.test/last"))
+
+
+def xml(answer: Answer) -> Answer:
+    return answer
+
+
+def packed(answer: Answer) -> Answer:
+    return Answer(gzip.compress(answer.body, mtime=0), "application/gzip")
+
+
+def plain(answer: Answer) -> Answer:
+    return Answer(answer.body.replace(b"<loc>", b"\n").replace(b"</loc>", b"\n"), "text/plain")
+
+
+@pytest.mark.parametrize(
+    ("path", "dress"),
+    [
+        *product(["sitemap.xml", "named.xml", "inner.xml"], [xml, packed, plain]),
+        ("seed.xml", xml),
+        ("seed.xml.gz", packed),
+    ],
+)
+def test_a_sitemap_longer_than_a_page_is_read(
+    web: Web, crawl: Worlds, long_map: Answer, path: str, dress: Callable[[Answer], Answer]
+) -> None:
+    web.put(f"a.test/{path}", dress(long_map))
+    if path == "named.xml":
+        web.robots("a.test", f"Sitemap: {web.url('a.test/named.xml')}")
+    if path == "inner.xml":
+        web.robots("a.test", f"Sitemap: {web.url('a.test/index.xml')}")
+        web.put("a.test/index.xml", listed(web.url("a.test/inner.xml"), index=True))
+    seeds = ["a.test/", *([f"a.test/{path}"] if path.startswith("seed") else [])]
+    world = crawl("stay host", "guessSitemap", "maxPageSize 200", seeds=seeds)
+    assert {"a.test/last", f"a.test/{path}"} <= world.fetched
+    assert "longer than maxPageSize" in world.fates[f"a.test/{path}"]["detail"]
+
+
+def test_a_sitemap_that_is_read_in_part_is_in_the_report(web: Web, crawl: Worlds) -> None:
+    web.page("a.test/")
+    web.page("a.test/first")
+    damaged = gzip.compress(listed(web.url("a.test/first"), *["x" * 99] * 99).body)[:-9]
+    web.put("a.test/sitemap.xml", Answer(damaged, "application/gzip"))
+    world = crawl("stay host", "guessSitemap", seeds=["a.test/"])
+    assert "a.test/first" in world.fetched
+    report = Report(world.folder / "state")
+    url, why = web.url("a.test/sitemap.xml"), "read in part: its gzip file ends too early"
+    assert report.summary.parts == {url: why}
+    lines = list(whole(report, everything=False))
+    start = lines.index("Sitemaps and feeds that were read in part: 1")
+    assert lines[start + 1 : start + 3] == [f"  {url}", f"      {why}"]
+    assert json.loads("".join(json_pieces(report)))["read_in_part"] == [{"url": url, "reason": why}]

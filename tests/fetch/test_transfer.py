@@ -1,14 +1,25 @@
 """A reply fed by hand: what becomes of its headers, body and end."""
 
+import gzip
 import sys
+import zlib
+from random import Random
 
 import pycurl
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from larbinpy.fetch.settings import Accept, Refusal, Request
-from larbinpy.fetch.transfer import MAX_HEADER_BYTES, MAX_HEADER_LINES, Transfer, declared_length
+from larbinpy.fetch.transfer import (
+    MAX_HEADER_BYTES,
+    MAX_HEADER_LINES,
+    MAX_PACKED,
+    Transfer,
+    declared_length,
+)
 from larbinpy.outcome import Outcome
+from larbinpy.page import Page
 from larbinpy.reason import reason
 from larbinpy.url import Url
 from tests.support.webserver import OPTIONS, anything
@@ -291,3 +302,69 @@ def test_a_refusal_has_its_detail() -> None:
     assert not feed(subject, b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n")
     page = subject.page(Outcome.EARLY_STOP, "Failed writing header")
     assert (page.outcome, page.detail) == refusal
+
+
+LONG = b"".join(b"<loc>http://site.test/%d</loc>" % number for number in range(5000))
+
+
+def sitemap(most_beyond: int) -> Transfer:
+    request = Request(URL, "192.0.2.1", anything, 1000, OPTIONS, most_beyond=most_beyond)
+    return Transfer(request, 0.0)
+
+
+def unpacked(page: Page) -> bytes:
+    return page.body + (zlib.decompress(page.rest) if page.rest else b"")
+
+
+@pytest.mark.parametrize("piece", [1, 999, 1000, 16384, 10**6])
+def test_what_is_beyond_the_size_of_a_page_is_kept_packed(piece: int) -> None:
+    subject = sitemap(10**6)
+    pieces = [LONG[n : n + piece] for n in range(0, len(LONG), piece)]
+    assert feed(subject, b"HTTP/1.1 200 OK\r\n\r\n", *pieces)
+    assert subject.size == len(LONG)
+    page = subject.page(None)
+    assert (page.outcome, page.truncated, len(page.body)) == (Outcome.SUCCESS, "length", 1000)
+    assert unpacked(page) == LONG
+    assert piece == 1 or len(page.rest) < len(LONG) // 4
+
+
+def test_a_page_that_is_no_longer_than_allowed_has_no_rest() -> None:
+    subject = sitemap(10**6)
+    assert feed(subject, b"HTTP/1.1 200 OK\r\n\r\n", LONG[:1000])
+    page = subject.page(None)
+    assert (page.truncated, page.rest) == (None, b"")
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_what_is_beyond_is_cut_at_its_own_bound(more: int) -> None:
+    subject = sitemap(5000 - more)
+    assert feed(subject, b"HTTP/1.1 200 OK\r\n\r\n", LONG[:3000], LONG[3000:6000]) is not bool(more)
+    page = subject.page(None if not more else Outcome.EARLY_STOP)
+    assert page.outcome is (Outcome.TOO_BIG if more else Outcome.SUCCESS)
+    assert page.detail == ("cut at 5999 bytes" if more else "")
+    assert unpacked(page) == LONG[: 6000 - more]
+
+
+def test_what_cannot_be_packed_is_cut_earlier() -> None:
+    """Many transfers at once have a bound."""
+    subject = sitemap(10**9)
+    noise = Random(1).randbytes(1 << 20)
+    assert not feed(subject, b"HTTP/1.1 200 OK\r\n\r\n", *[noise] * 20)
+    page = subject.page(Outcome.EARLY_STOP)
+    assert page.outcome is Outcome.TOO_BIG
+    assert MAX_PACKED < len(page.rest) < MAX_PACKED + (2 << 20)
+
+
+def test_a_long_page_that_is_unpacked_here_has_its_rest_too() -> None:
+    subject = sitemap(10**6)
+    subject.coded = True
+    body = gzip.compress(LONG) * 2
+    feed(subject, b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n", body[:900])
+    # What arrives is bounded by the size of a page.
+    assert not feed(subject, b"", body[900:])
+    subject = sitemap(10**6)
+    subject.coded, subject.request.max_size = True, 10**5
+    assert feed(subject, b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n", body)
+    page = subject.page(None)
+    assert (page.outcome, page.truncated) == (Outcome.SUCCESS, "length")
+    assert unpacked(page) == LONG * 2

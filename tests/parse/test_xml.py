@@ -8,8 +8,8 @@ import pytest
 
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
-from larbinpy.parse import MAX_LINKS, Parsed, links, read
-from larbinpy.parse.feeds import MAX_DECODED, gunzip
+from larbinpy.parse import MAX_LINKS, Parsed, links, read, read_in_steps
+from larbinpy.parse.feeds import MAX_DECODED, chunked, gunzip
 from larbinpy.parse.xml import mended
 from larbinpy.url import Url
 
@@ -209,21 +209,37 @@ def test_charset_is_reported() -> None:
 
 def test_long_sitemaps_end_at_the_protocols_limit() -> None:
     entries = "".join(f"<url><loc>http://h.example/{n}</loc></url>" for n in range(MAX_LINKS + 9))
-    found = parsed(f"<urlset>{entries}</urlset>", "text/xml").links
-    assert len(found) == MAX_LINKS
+    found = parsed(f"<urlset>{entries}</urlset>", "text/xml")
+    assert (len(found.links), found.cut) == (MAX_LINKS, "only its first 50,000 URLs")
+    entries = entries.rpartition("<url>")[0]
+    for _ in range(8):
+        entries = entries.rpartition("<url>")[0]
+    found = parsed(f"<urlset>{entries}</urlset>", "text/xml")
+    assert (len(found.links), found.cut) == (MAX_LINKS, "")
 
 
 def test_gunzip_joins_members_and_reads_up_to_a_fault() -> None:
     whole = gzip.compress(b"one") + gzip.compress(b"two")
-    assert b"".join(gunzip(whole)) == b"onetwo"
-    assert b"".join(gunzip(whole + b"junk")) == b"onetwo"
-    assert b"".join(gunzip(gzip.compress(b"x" * 99)[:-9])).startswith(b"x")
-    assert b"".join(gunzip(b"\x1f\x8b\x08junk")) == b""
+    cuts: list[str] = []
+    for size in (1, 7, 1000):
+        for after in (b"", bytes(9), b"\n", b"\x1fjunk"):
+            packed = whole + after
+            pieces = [packed[n : n + size] for n in range(0, len(packed), size)]
+            assert b"".join(gunzip(pieces, cuts.append)) == b"onetwo"
+    assert cuts == []
+    assert b"".join(gunzip([gzip.compress(b"x" * 99)[:-9]], cuts.append)).startswith(b"x")
+    assert b"".join(gunzip([b"\x1f\x8b\x08junk"], cuts.append)) == b""
+    assert list(gunzip([whole, b"\x1f\x8b\x08junk"], cuts.append)) == [b"one", b"two"]
+    assert cuts == ["its gzip file ends too early", *["its gzip file is damaged"] * 2]
 
 
-def test_gunzip_reads_eight_members() -> None:
-    members = [gzip.compress(b"%d" % number) for number in range(10)]
-    assert b"".join(gunzip(b"".join(members))) == b"01234567"
+def test_gunzip_reads_a_thousand_members() -> None:
+    cuts: list[str] = []
+    member = gzip.compress(b"x")
+    assert b"".join(gunzip([member * 1000], cuts.append)) == b"x" * 1000
+    assert cuts == []
+    assert b"".join(gunzip([member * 1001], cuts.append)) == b"x" * 1000
+    assert cuts == ["only its first 1,000 bytes, unpacked"]
 
 
 def test_ampersands_are_mended_up_to_a_bound() -> None:
@@ -236,7 +252,9 @@ def test_ampersands_are_mended_up_to_a_bound() -> None:
 def test_gunzip_ends_at_its_limit() -> None:
     packer = zlib.compressobj(9, wbits=31)
     bomb = b"".join(packer.compress(bytes(1 << 20)) for _ in range(60)) + packer.flush()
-    assert sum(map(len, gunzip(bomb))) == MAX_DECODED
+    cuts: list[str] = []
+    assert sum(map(len, gunzip(chunked(bomb), cuts.append))) == MAX_DECODED
+    assert cuts == ["only its first 52,428,800 bytes, unpacked"]
 
 
 def test_ampersands_are_mended_across_chunks() -> None:
@@ -271,3 +289,54 @@ def test_half_a_surrogate_pair_is_no_namespace(type_: str) -> None:
     page.body = body.encode()
     found = [link.url for link in read(page, "").links]
     assert found == (["http://a.test/a"] if type_ != "application/xhtml+xml" else [])
+
+
+def entries(first: int, last: int) -> str:
+    return "".join(f"<url><loc>http://h.example/{n}</loc></url>" for n in range(first, last))
+
+
+@pytest.mark.parametrize("cut_at", [70_000, 131_072])
+@pytest.mark.parametrize("kind", ["text/xml", "text/html", "", "application/gzip", "text/plain"])
+def test_what_follows_the_body_of_a_long_sitemap_is_read(kind: str, cut_at: int) -> None:
+    body = f"<urlset>{entries(0, 9000)}</urlset>".encode()
+    if kind == "text/plain":
+        body = "".join(f"http://h.example/{n}\n" for n in range(9000)).encode()
+    if kind == "application/gzip":
+        body = gzip.compress(body)
+        cut_at //= 10
+    found = read(
+        Page(
+            Url("http://h.example/sitemap", 1),
+            Outcome.SUCCESS,
+            200,
+            [("content-type", kind)],
+            body[:cut_at],
+            rest=zlib.compress(body[cut_at:]),
+        ),
+        "",
+    )
+    assert [link.url for link in found.links] == [f"http://h.example/{n}" for n in range(9000)]
+    assert found.cut == ""
+
+
+def test_a_long_sitemap_is_read_in_steps() -> None:
+    page = Page(
+        Url("http://h.example/sitemap", 1),
+        Outcome.SUCCESS,
+        200,
+        [("content-type", "text/xml")],
+        f"<urlset>{entries(0, 9000)}</urlset>".encode(),
+    )
+    assert sum(1 for _ in read_in_steps(page, "")) > 30
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (gzip.compress(b"<urlset>" + b"<url><loc>http://h.example/</loc></url>" * 9)[:-9], "early"),
+        (gzip.compress(b"<urlset></urlset>") + b"\x1f\x8b\x08\xff\xff", "damaged"),
+        (b"<urlset>" + b"<x>nothing</x>" * 90_000 + b"</urlset>", "hardly any URL"),
+    ],
+)
+def test_a_sitemap_that_is_read_in_part_says_why(body: bytes, why: str) -> None:
+    assert why in parsed(body, "text/xml").cut

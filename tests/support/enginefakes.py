@@ -1,7 +1,7 @@
 """Fakes of all that an engine drives: they do no I/O, and the test decides when they proceed."""
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 
 from larbinpy.crawl.media_types import Types
 from larbinpy.dns.lookup import Answer
@@ -110,6 +110,7 @@ class Listener:
         self.calls.append("input")
 
 
-def read_nothing(page: Page) -> Parsed:
+def read_nothing(page: Page) -> Generator[None, None, Parsed]:
     """Reads a page as one without links."""
+    yield from ()
     return Parsed([], "utf-8")

@@ -129,6 +129,9 @@ def json_pieces(report: Report) -> Iterator[str]:
     }
     lists: dict[str, Iterable[Iterable[str]]] = {
         "broken": _broken(report.broken),
+        "read_in_part": (
+            [json.dumps({"url": url, "reason": detail})] for url, detail in summary.parts.items()
+        ),
         "redirects": ([json.dumps(_chain(each))] for each in report.chains),
         "sites": (
             [json.dumps(_site(site))]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from larbinpy.outcome import Outcome, Trait, having
-from larbinpy.reason import malformed_in
+from larbinpy.reason import is_part, malformed_in
 from larbinpy.url import site_of
 
 #: Entries of the lists of the slowest and the largest.
@@ -68,6 +68,8 @@ class LogSummary:
         self.outcomes: Counter[str] = Counter()
         self.broken: dict[str, Failure] = {}
         self.redirects: dict[str, Redirect] = {}
+        #: Sitemaps and feeds that were not read to their ends: their details.
+        self.parts: dict[str, str] = {}
         #: Links that are no URLs, each with its pages.
         self.malformed: dict[str, list[str]] = {}
         #: (milliseconds or bytes, URL), the greatest first, once all lines were taken.
@@ -82,6 +84,7 @@ class LogSummary:
 
     def add(self, line: Mapping[str, Any]) -> None:
         url, outcome = line["url"], line["outcome"]
+        detail = line.get("detail", "")
         self.urls += 1
         self.ended = line["ts"]
         self.began = self.began or self.ended
@@ -93,22 +96,25 @@ class LogSummary:
             pages[row] += 1
             _keep(self.slowest, line["ms"], url)
             _keep(self.largest, line["size"], url)
-            for reference in malformed_in(line.get("detail", "")):
+            for reference in malformed_in(detail):
                 self.malformed.setdefault(reference, []).append(url)
         elif outcome in _ROBOTS:
             robots[row] += 1
         elif outcome in _FAILED:
             failures[row] += 1
         if outcome in _BROKEN:
-            detail = line.get("detail", "")
             self.broken[url] = Failure(outcome, line["status"], detail, line["via"])
         else:
             self.broken.pop(url, None)
         if outcome == _REDIRECT:
-            redirect = Redirect(line["status"], line.get("detail", ""), line["via"])
+            redirect = Redirect(line["status"], detail, line["via"])
             self.redirects[url] = redirect
         else:
             self.redirects.pop(url, None)
+        if is_part(detail):
+            self.parts[url] = detail
+        else:
+            self.parts.pop(url, None)
 
     def _row(self, url: str) -> int:
         site = site_of(url)

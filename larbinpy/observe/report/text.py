@@ -60,6 +60,7 @@ def whole(report: Report, *, everything: bool) -> Iterator[str]:
     yield from broken_links(report, everything=everything)
     yield ""
     yield from _redirects(list(report.chains), everything)
+    yield from _parts(report, everything)
     yield from _top("Slowest pages", ((roughly(ms / 1000), url) for ms, url in summary.slowest))
     yield from _top("Largest pages", ((size(n), url) for n, url in summary.largest))
     yield from _sites(list(summary.sites), everything)
@@ -78,6 +79,18 @@ def _redirects(chains: Sequence[RedirectChain], everything: bool) -> Iterator[st
             last = f"  ({kind})" if number == len(chain.hops) else ""
             yield f"      -> {printable(hop)}{last}"
     yield from _more(len(chains), everything)
+    yield ""
+
+
+def _parts(report: Report, everything: bool) -> Iterator[str]:
+    parts = report.summary.parts
+    if not parts:
+        return
+    yield f"Sitemaps and feeds that were read in part: {grouped(len(parts))}"
+    for url, detail in islice(parts.items(), _shown(len(parts), everything)):
+        yield f"  {printable(url)}"
+        yield f"      {printable(detail)}"
+    yield from _more(len(parts), everything)
     yield ""
 
 
