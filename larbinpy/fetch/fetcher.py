@@ -10,6 +10,7 @@ page. libcurl's timer is relative, and takes effect from the next `step`.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
 
@@ -28,6 +29,11 @@ from larbinpy.page import Page
 
 # Seconds between two checks for pages that have timed out; timeouts are tens of seconds.
 _SWEEP = 1.0
+
+# A server that sends packets with hardly any bytes of a page between two checks, such as frames of
+# HTTP/2 that change a window, takes up the processor: an event of a socket takes some 100 us.
+_MANY_EVENTS = 500
+_BYTES_AN_EVENT = 16
 
 # Each handle may have one idle connection besides the one in use. More would cost descriptors and
 # gain little, because servers close idle connections after some seconds.
@@ -76,6 +82,8 @@ class Fetcher:
         self._timer_ms: int | None = None
         self._timer_at: float | None = None
         self._sweep_at = 0.0
+        # Events of each socket since the last check.
+        self._events: defaultdict[int, int] = defaultdict(int)
         self._now = 0.0
         self._brake = NoBrake(self._multi)
         self.resize(settings.handles)
@@ -206,6 +214,7 @@ class Fetcher:
     def _on_ready(self, fd: int, events: int) -> None:
         mask = pycurl.CSELECT_IN if events & READ else 0
         mask |= pycurl.CSELECT_OUT if events & WRITE else 0
+        self._events[fd] += 1
         self._multi.socket_action(fd, mask)
         self._brake.apply()
 
@@ -239,7 +248,30 @@ class Fetcher:
         self._sweep_at = now + _SWEEP
         late = [curl for curl, transfer in self._busy.items() if transfer.overdue(now)]
         why = "longer than timeoutPage"
-        return [self._finish(curl, pycurl.E_OPERATION_TIMEDOUT, why) for curl in late]
+        pages = [self._finish(curl, pycurl.E_OPERATION_TIMEDOUT, why) for curl in late]
+        why = "a flood of packets with hardly any content"
+        return pages + [self._finish(curl, pycurl.E_RECV_ERROR, why) for curl in self._flooded()]
+
+    def _flooded(self) -> list[pycurl.Curl]:
+        """The handles whose sockets had many events since the last check, and few bytes of a page.
+
+        What counts are bytes of headers and of the decoded body.
+        """
+        least = {fd: n * _BYTES_AN_EVENT for fd, n in self._events.items() if n > _MANY_EVENTS}
+        self._events.clear()
+        news = {curl: transfer.news() for curl, transfer in self._busy.items()}
+        if not least:
+            return []
+        # Several transfers may share a connection.
+        on: defaultdict[int, list[pycurl.Curl]] = defaultdict(list)
+        for curl in self._busy:
+            on[curl.getinfo(pycurl.ACTIVESOCKET)].append(curl)
+        floods = (
+            curls
+            for fd, curls in on.items()
+            if sum(news[curl] for curl in curls) < least.get(fd, 0)
+        )
+        return [curl for curls in floods for curl in curls]
 
     def _finish(self, curl: pycurl.Curl, code: int, message: str) -> Page:
         transfer = self._busy[curl]

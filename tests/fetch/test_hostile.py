@@ -3,7 +3,9 @@
 import gzip
 import resource
 import socket
+import ssl
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -11,7 +13,8 @@ from larbinpy.fetch.settings import FetchSettings
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.url import canonical
-from tests.support.webserver import Act, Drip, Endless, Loop, Script, WebServer, once, reply
+from tests.support.certificates import self_signed
+from tests.support.webserver import Act, Drip, Endless, Loop, Script, Step, WebServer, once, reply
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
 CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -213,3 +216,62 @@ def test_other_schemes_are_refused(loop: Loop, url: str) -> None:
 def test_control_characters_stay_out_of_details(loop: Loop) -> None:
     server = loop.serve(once(OK + b"Content-Encoding: \x1b[31mred\r\n\r\nx"))
     assert loop.fetch(server.url()).detail.isprintable()
+
+
+def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
+    """A frame of HTTP/2 (RFC 9113, 4.1)."""
+    size = len(payload).to_bytes(3, "big")
+    return size + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
+
+
+SETTINGS = frame(4, 0, 0)
+STATUS_200 = frame(1, 4, 1, b"\x88")
+WIDEN = (1).to_bytes(4, "big")
+#: Floods that nghttp2 lets pass; it ends those of other frames.
+FLOODS: dict[str, list[Step]] = {
+    "windows of the connection": [SETTINGS, Endless(frame(8, 0, 0, WIDEN) * 1000)],
+    "windows of the page": [SETTINGS, STATUS_200, Endless(frame(8, 0, 1, WIDEN) * 1000)],
+    "padding": [SETTINGS, STATUS_200, Endless(frame(0, 8, 1, b"\xff" + bytes(255)) * 100)],
+}
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> ssl.SSLContext:
+    """The context of a server for HTTP/2."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*self_signed(tmp_path_factory.mktemp("tls"), "site.test"))
+    context.set_alpn_protocols(["h2"])
+    return context
+
+
+def after_many_events(loop: Loop, server: WebServer) -> list[Page]:
+    """The pages that end at a check after 2,000 turns, during which no time passes."""
+    loop.start(server.url())
+    now = loop.now
+    for _ in range(2000):
+        loop.poller.wait(0.05)
+        assert loop.fetcher.step(now) == []
+    return loop.fetcher.step(now + 2)
+
+
+@pytest.mark.parametrize("name", FLOODS)
+def test_a_flood_without_content_ends(loop: Loop, two: ssl.SSLContext, name: str) -> None:
+    loop.options = replace(loop.options, insecure_tls=True)
+    server = loop.serve([Act.REQUEST, *FLOODS[name]], tls=two)
+    [page] = after_many_events(loop, server)
+    assert (page.outcome, page.body) == (Outcome.EARLY_STOP, b"")
+    assert page.detail == "a flood of packets with hardly any content"
+    assert page.received < 100 < server.sent
+
+
+def test_a_flood_within_a_chunk_ends(loop: Loop) -> None:
+    server = loop.serve(once(CHUNKED + b"5;", Endless(b"x" * 100)))
+    [page] = after_many_events(loop, server)
+    assert page.detail == "a flood of packets with hardly any content"
+
+
+def test_a_page_in_small_pieces_is_no_flood(loop: Loop) -> None:
+    server = loop.serve(once(Drip(OK + b"\r\n" + b"word " * 20_000, 20)))
+    assert after_many_events(loop, server) == []
+    [page] = loop.finish()
+    assert (page.outcome, len(page.body)) == (Outcome.SUCCESS, 100_000)
