@@ -97,12 +97,11 @@ def test_marks_are_ranges_of_the_passage(text: str, typed: str, lang: str | None
     marked(text, typed, lang, 40)
 
 
-@given(st.text(st.sampled_from("ab中国 ."), min_size=1, max_size=120), st.data())
+@given(st.text(st.sampled_from("中国"), min_size=30, max_size=120), st.data())
 def test_marks_of_hits_longer_than_the_passage(text: str, data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(text) - 1))
     typed = text[start : start + data.draw(st.integers(1, 60))]
-    for lang in ("en", "zh"):
-        marked(text, f'"{typed}"', lang, 20)
+    marked(text, typed, "zh", 20)
 
 
 @pytest.mark.parametrize(("word", "text"), [("中国" * 15, "中国" * 60), ("a" * 60, "a" * 60)])
