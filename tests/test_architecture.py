@@ -2,6 +2,7 @@
 
 import ast
 import sys
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -12,7 +13,6 @@ MODULES = {
     ".".join(path.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__"): path
     for path in sorted(ROOT.rglob("*.py"))
 }
-TREES = {name: ast.parse(path.read_bytes()) for name, path in MODULES.items()}
 
 #: A package may import from itself and from earlier rows; the values of the first row,
 #: from each other.
@@ -62,6 +62,11 @@ CLOCKS |= {"now", "utcnow", "today"}
 APART = ("larbinpy.console.terminal.client", "larbinpy.demo")
 
 
+@cache
+def trees() -> dict[str, ast.Module]:
+    return {name: ast.parse(path.read_bytes()) for name, path in MODULES.items()}
+
+
 def room(module: str) -> str:
     """The longest entry of `LEVELS` that `module` lies in; the top for the package itself."""
     rooms = [name for name in LEVELS if module == name or module.startswith(name + ".")]
@@ -72,7 +77,7 @@ def room(module: str) -> str:
 def imports(module: str) -> set[str]:
     """Absolute names of the modules that `module` imports, at the top or within functions."""
     found = set()
-    for node in ast.walk(TREES[module]):
+    for node in ast.walk(trees()[module]):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -127,7 +132,7 @@ def test_each_library_has_one_home() -> None:
 
 
 def test_one_module_reads_the_clock() -> None:
-    for name, tree in TREES.items():
+    for name, tree in trees().items():
         if name.startswith(("larbinpy.loop.clock", *APART)):
             continue
         for node in ast.walk(tree):
@@ -142,7 +147,7 @@ def test_one_module_reads_the_clock() -> None:
 
 
 def test_nothing_runs_what_it_reads() -> None:
-    for name, tree in TREES.items():
+    for name, tree in trees().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                 assert node.func.id not in ("eval", "exec", "compile", "__import__"), name
@@ -198,7 +203,7 @@ def assigned_to_sites(tree: ast.AST) -> list[str]:
 
 def test_a_site_is_changed_by_its_own_methods() -> None:
     """But for `enlisted`, which says where its IPSite has it."""
-    found = {name: assigned_to_sites(tree) for name, tree in TREES.items()}
+    found = {name: assigned_to_sites(tree) for name, tree in trees().items()}
     changed = [change for name in found for change in found[name] if ".enlisted" not in change]
     assert changed == []
     assert {name for name in found if found[name]} == {"larbinpy.frontier.addresses.ip_site"}

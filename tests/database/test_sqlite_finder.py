@@ -6,6 +6,7 @@ import sqlite3
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from math import inf
 from pathlib import Path
 
@@ -22,9 +23,14 @@ from tests.support.databasepages import prepared
 from tests.support.finderpages import HARBOUR, PAGES, SEA, ask, fill
 from tests.support.questions import query
 
-#: 300 MB that are said to be 10 bytes, and an array in 50,000 others.
-BOMB = Packed(zlib.compress(bytes(300 << 20)), 10)
+#: An array in 50,000 others.
 DEEP = Packed.of("[" * 50_000)
+
+
+@cache
+def bomb() -> Packed:
+    """300 MB that are said to be 10 bytes."""
+    return Packed(zlib.compress(bytes(300 << 20)), 10)
 
 
 @pytest.fixture(name="path")
@@ -109,10 +115,11 @@ def test_a_damaged_text_costs_its_page_the_snippet_only(path: Path, finder: Find
 
 
 @pytest.mark.parametrize("column", ["text", "more"])
-@pytest.mark.parametrize("value", [5, -1, "text", b"\0", 1 << 50, Packed.of("[5]"), BOMB, DEEP])
+@pytest.mark.parametrize("value", [5, -1, "text", b"\0", 1 << 50, Packed.of("[5]"), bomb, DEEP])
 def test_texts_that_a_stranger_made_up(
     path: Path, finder: Finder, column: str, value: object
 ) -> None:
+    value = value() if callable(value) else value
     data, size = value if isinstance(value, Packed) else (value, 10)
     base = connect(path, write=True)
     base.execute(f"UPDATE content SET {column} = ?, {column}_size = ?", (data, size))

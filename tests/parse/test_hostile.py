@@ -92,8 +92,6 @@ def seconds_to_read(hostile: Page) -> float:
         ("text/xml", b"<svg>" + b"<g id='g'><path d='M1'/></g>\n" * 14_000 + b"</svg>"),
         ("text/xml", b"<urlset>" + megabyte_of(b"<b/>") * 10),
         ("text/xml", b"<urlset><loc>" + megabyte_of(b"&")),
-        ("application/gzip", bomb(b"<urlset>", bytes(65536), 200 << 20)),
-        ("application/gzip", bomb(b"<urlset>", b"<b/>" * 16384, 200 << 20)),
         ("application/gzip", gzip.compress(b"", mtime=0) * 40_000),
         ("application/manifest+json", b"[" * MEGABYTE),
         ("application/manifest+json", b'{"icons":' * 100_000),
@@ -103,6 +101,12 @@ def seconds_to_read(hostile: Page) -> float:
 )
 def test_no_body_stalls_the_crawl(type_: str, body: bytes) -> None:
     assert seconds_to_read(page(body, type_)) < LIMIT
+
+
+@pytest.mark.parametrize("unit", [bytes(65536), b"<b/>" * 16384], ids=["zeros", "elements"])
+def test_no_packed_body_stalls_the_crawl(unit: bytes) -> None:
+    body = bomb(b"<urlset>", unit, 200 << 20)
+    assert seconds_to_read(page(body, "application/gzip")) < LIMIT
 
 
 @pytest.mark.parametrize("unit", ["<", "<>", "<a>;", '<a>;x="', ";x=", '"\\', ",", ": ,"])
