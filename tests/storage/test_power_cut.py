@@ -29,6 +29,7 @@ from larbinpy.storage.state import Start, State
 from larbinpy.url import Url
 from tests.support.crashdisk import CrashDisk, Operation
 from tests.support.frontiers import WALL, make_frontier
+from tests.support.moments import moments
 from tests.support.platter import EXTREMES, Keep
 from tests.support.valuecrawl import NOTHING, ValueCrawl, small_parts
 from tests.support.warcs import captures, warcs
@@ -187,7 +188,8 @@ def test_after_a_failure_at_any_point_the_next_checkpoint_counts(
     folder: Path, room: Path, begun: Path, way: str
 ) -> None:
     kinds, how = WAYS[way]
-    for nth in count(1, 2 if way == "for a while" else 1):
+    for moment in moments():
+        nth = 1 + moment
         shutil.copytree(begun, folder, dirs_exist_ok=True)
         crawl, disk = ValueCrawl(folder, Random(nth // 20)), CrashDisk(folder)
         cuts = Cuts(room, crawl, disk, number=nth)

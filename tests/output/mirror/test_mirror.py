@@ -17,6 +17,7 @@ from larbinpy.outcome import Outcome
 from larbinpy.output.mirror.mirror import MirrorOutput
 from larbinpy.page import Page
 from larbinpy.url import Url, canonical
+from tests.support.moments import moments
 from tests.support.smallfiles import small_files
 
 
@@ -271,8 +272,7 @@ def killed_at(step: int, work: Callable[[], None]) -> bool:
 
 def test_a_kill_at_any_moment_leaves_whole_files(tmp_path: Path) -> None:
     urls = ["http://h/a", "https://h/a/", "http://h/a/b", "http://h/a/index.html", "http://h/a/"]
-    step, died = 0, True
-    while died:
+    for step in moments():
         root = tmp_path / str(step)
         died = killed_at(step, lambda root=root: save(root, *urls))  # type: ignore[misc]
         found = files(root)
@@ -284,7 +284,8 @@ def test_a_kill_at_any_moment_leaves_whole_files(tmp_path: Path) -> None:
         save(root, *urls)
         found = files(root)
         assert set(found.values()) == {url.encode() for url in urls}
-        step += 1
+        if not died:
+            break
     assert step > 40
 
 
