@@ -5,7 +5,7 @@ from contextlib import closing
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from larbinpy.database.opening import open_finder, open_writer, rebuild, verify
@@ -210,18 +210,20 @@ VISITS = st.lists(
 )
 
 
-@given(VISITS)
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
-def test_any_order_of_visits_leaves_copies_of_originals(
-    database: Database, visits: list[tuple[int, int, int, bool]]
-) -> None:
+def test_any_order_of_visits_leaves_copies_of_originals(database: Database) -> None:
     """Pages that change a little or much, go, declare others; with both settings in turn."""
-    database.empty()
-    for number, (page, text, kind, skip_near) in enumerate(visits):
-        url, at = (A, B, C, D)[page], f"2026-11-{number + 1:02}T00:00:00Z"
-        canonical = (A, B, C, D)[text % 4] if kind == 2 else None
-        words = changed(text) if text < 4 else changed(*range(text - 4, 150, 2))
-        made = near(url, words, at, canonical=canonical)
-        with closing(open_writer(database.where, skip_near=skip_near)) as writer:
-            writer.write([Gone(url, at, 404) if kind == 3 else made])
-        assert verify(database.where, lambda *_: None) == []
+
+    @settings(max_examples=database.examples(25))
+    @given(VISITS)
+    def check(visits: list[tuple[int, int, int, bool]]) -> None:
+        database.empty()
+        for number, (page, text, kind, skip_near) in enumerate(visits):
+            url, at = (A, B, C, D)[page], f"2026-11-{number + 1:02}T00:00:00Z"
+            canonical = (A, B, C, D)[text % 4] if kind == 2 else None
+            words = changed(text) if text < 4 else changed(*range(text - 4, 150, 2))
+            made = near(url, words, at, canonical=canonical)
+            with closing(open_writer(database.where, skip_near=skip_near)) as writer:
+                writer.write([Gone(url, at, 404) if kind == 3 else made])
+            assert verify(database.where, lambda *_: None) == []
+
+    check()

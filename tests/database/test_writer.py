@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from larbinpy.database.base import Position, Writer
@@ -248,37 +248,39 @@ def test_bodies(writer: Writer, ask: Ask) -> None:
 VISITS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5), st.integers(0, 7)), max_size=25)
 
 
-@given(VISITS)
-@example([(0, 0, 0), (1, 3, 0), (3, 3, 3), (1, 0, 3)])
-@example([(0, 1, 1), (0, 1, 6), (1, 1, 1)])
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_order_of_visits_leaves_a_sound_database(
-    database: Database, visits: list[tuple[int, int, int]]
-) -> None:
+def test_any_order_of_visits_leaves_a_sound_database(database: Database) -> None:
     """Pages that change, go, move, come back, are copies or declare others; late and repeated."""
-    database.empty()
-    writer = open_writer(database.where)
-    urls = set()
-    for number, (page, text, kind) in enumerate(visits):
-        url = f"http://a.example/{page}"
-        day = number + 1 if kind else max(1, number - 3)
-        at = f"2026-11-{day:02}T00:00:00Z"
-        canonical = f"http://a.example/{text % 4}" if kind == 3 else None
-        words = f"text{text % 3}" if text else ""
-        link = (f"http://a.example/{text % 4}", f"way{number}")
-        others: dict[int, Visit] = {
-            4: Gone(url, at, 410),
-            5: Gone(url, at, 404),
-            6: Gone(url, at, 301, f"http://a.example/{text % 4}"),
-            7: Unchanged(url, at),
-        }
-        made = prepared(url, words, at=at, canonical=canonical, links=(link,))
-        writer.write([others.get(kind, made)])
-        if number % 5 == 4:
-            writer.tend()
-        if kind not in others:
-            urls.add(url)
-    drain(writer)
-    writer.close()
-    assert verify(database.where, lambda *_: None) == []
-    assert set(database.rows("SELECT url FROM page")) == urls
+
+    @settings(max_examples=database.examples(40))
+    @given(VISITS)
+    @example([(0, 0, 0), (1, 3, 0), (3, 3, 3), (1, 0, 3)])
+    @example([(0, 1, 1), (0, 1, 6), (1, 1, 1)])
+    def check(visits: list[tuple[int, int, int]]) -> None:
+        database.empty()
+        writer = open_writer(database.where)
+        urls = set()
+        for number, (page, text, kind) in enumerate(visits):
+            url = f"http://a.example/{page}"
+            day = number + 1 if kind else max(1, number - 3)
+            at = f"2026-11-{day:02}T00:00:00Z"
+            canonical = f"http://a.example/{text % 4}" if kind == 3 else None
+            words = f"text{text % 3}" if text else ""
+            link = (f"http://a.example/{text % 4}", f"way{number}")
+            others: dict[int, Visit] = {
+                4: Gone(url, at, 410),
+                5: Gone(url, at, 404),
+                6: Gone(url, at, 301, f"http://a.example/{text % 4}"),
+                7: Unchanged(url, at),
+            }
+            made = prepared(url, words, at=at, canonical=canonical, links=(link,))
+            writer.write([others.get(kind, made)])
+            if number % 5 == 4:
+                writer.tend()
+            if kind not in others:
+                urls.add(url)
+        drain(writer)
+        writer.close()
+        assert verify(database.where, lambda *_: None) == []
+        assert set(database.rows("SELECT url FROM page")) == urls
+
+    check()
