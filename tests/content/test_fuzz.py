@@ -167,7 +167,7 @@ def hostile(name: str) -> tuple[bytes, str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", BOMBS | OTHERS)
+@pytest.mark.parametrize("name", [*BOMBS, *OTHERS])
 def test_hostile_pages_are_read_in_bounded_time(name: str) -> None:
     """Each takes less than 1.5 s on an idle core; this bound is for busy ones."""
     body, kind = hostile(name)

@@ -202,7 +202,7 @@ def test_a_later_node_needs_no_configuration(web: FleetWeb, redis: RedisServer) 
 
 
 def test_a_full_redis_is_waited_for(web: FleetWeb, redis: RedisServer) -> None:
-    crawler = web.start("--join", address(redis), wait=1.0)
+    crawler = web.start("--join", address(redis), wait=0.5)
     web.until_fetched(10)
     redis("CONFIG", "SET", "maxmemory", "1mb")
     web.world.until(lambda: "is full (maxmemory): give it more memory" in crawler.err, 30.0)

@@ -18,7 +18,7 @@ pytest_plugins = ["tests.support.crawlworld", "tests.support.ownredis"]
 pytestmark = pytest.mark.slow
 
 #: Seconds of a pause: longer than it takes to replace a node that was killed.
-PAUSE = 20
+PAUSE = 10
 #: limitPageBySite.
 LIMIT = 8
 

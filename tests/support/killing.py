@@ -155,7 +155,8 @@ class KillTest:
         checker.after(life)
         self._report(life)
         age = life.ended - max(life.saved, life.started)
-        if age > 2 * self._interval + 1:
+        # The checkpoint after it may be under way, on a machine that is busy with other tests.
+        if age > 2 * self._interval + 4:
             checker.find(f"the last checkpoint was {age:.1f} s old")
         ended = process.returncode >= 0
         if self._harm is not None:

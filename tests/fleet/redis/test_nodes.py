@@ -135,8 +135,8 @@ def world_at(port: int) -> Iterator[RealWorld]:
             crawl.real.cut(0.0, lambda: None)
 
 
-def test_a_crawl_comes_to_its_end(engine: RedisServer) -> None:
-    with world_at(engine.port) as world:
+def test_a_crawl_comes_to_its_end(redis: RedisServer) -> None:
+    with world_at(redis.port) as world:
         world.run_until(partial(world.has, 20))
         assert len({crawl.node.session for crawl in world.real} - {""}) == 3
     assert world.log.again == 0
