@@ -414,6 +414,7 @@ def test_a_login_is_explained_without_its_secrets(write: Write, tmp_path: Path) 
         table(
             *('method = "form"', 'page = "/login"', 'user = "me"', f'password = "{SECRET}"'),
             *(f'fields = {{ pin = "{SECRET}" }}', 'loggedIn = "Log out"', 'check = "/a"'),
+            'also = ["https://id.example", "https://x.example"]',
         )
         + table(
             *('method = "oauth2"', 'grant = "refresh_token"', 'clientId = "env:ID"'),
@@ -425,8 +426,9 @@ def test_a_login_is_explained_without_its_secrets(write: Write, tmp_path: Path) 
     entries, errors = examine(path, {"ID": SECRET})
     assert errors == []
     assert [explained(entry) for entry in entries] == [
-        "https://shop.example: form at https://shop.example/login, user me, password in the file, "
-        "fields.pin in the file, logged in with 'Log out', checked at https://shop.example/a",
+        "https://shop.example: form at https://shop.example/login, form also sent to "
+        "https://id.example and https://x.example, user me, password in the file, fields.pin in "
+        "the file, logged in with 'Log out', checked at https://shop.example/a",
         "https://b.example: oauth2 (refresh_token) at https://b.example/t, clientId from env:ID, "
         "refreshToken from file:secret, clientSecret asked at the start, no marker",
         "http://c.example: netrc, user you, password from netrc, file netrc, logged out with '/x/'",

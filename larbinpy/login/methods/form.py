@@ -123,11 +123,9 @@ def _filled(form: Form, login: Login) -> list[tuple[str, str]]:
         if not password.name:
             raise LoginFailed("the password field of the form has no name; a script sends it")
         values[password.name] = login.password
-    own = {each.name for each in form.controls}
-    # Addresses are shown and logged: those of another form are left to it.
-    values |= {
-        key: text for key, text in login.fields.items() if form.method != "get" or key in own
-    }
+    # Addresses are shown and logged: fields of another form are left to that.
+    own = login.fields if form.method != "get" else {each.name for each in form.controls}
+    values |= {name: value for name, value in login.fields.items() if name in own}
     entries = []
     for name, value in form.entries():
         if name not in login.fields:
