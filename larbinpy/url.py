@@ -149,7 +149,7 @@ _LOGIN_IN_LINE = re.compile(
     r"""(?<=//|:/)(?!\[USER|(?:USER)?:PASSWORD@)(?:  # Usages show where it would be.
             [^/?#\s]*(?=@)
             # One with characters that it may not have, or cut by a space: no port follows.
-            |[^/?#\s:@[]*:(?!\d*(?:[/?#:'"\s]|$))[^\s'"]*
+            |[^/?#\s:@[]*:(?=\d*[^\W\d])[^\s'"]*
         )
         |(?<=['"])[^\s'"/:@]*:[^\s'"]*(?=@)  # Quoted, without //.
     """,

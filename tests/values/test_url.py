@@ -452,6 +452,7 @@ def test_what_is_typed_is_shown_without_what_may_be_a_login(text: str, shown: st
         # What is none.
         ("http://h:99999/ is no URL", None),
         ("http://h:80: no reply", None),
+        ("no login for http://127.0.0.1:8080, only for http://h:81 (or https://h:82)", None),
         ("https://shop.example: the login failed", None),
         ("https://a.test/@me/x:y and https://a.test:81/@me", None),
         ("http://[::1]:8080/x", None),
