@@ -13,6 +13,7 @@ class Session:
         #: The name under which the node is a member; empty before and after.
         self.name = ""
         self._is_over = False
+        self._awaited = 0
         # Calls that send again what was not answered.
         self._unsent: list[Callable[[], None]] = []
 
@@ -22,15 +23,23 @@ class Session:
     def then(self, handler: Callable[[Any], None], again: Callable[[], None]) -> Then[Any]:
         """Give an answer to `handler`; after an `Away`, the next `resend` calls `again`."""
 
+        self._awaited += 1
+
         def then(answer: Any) -> None:
             if self._is_over:
                 return
+            self._awaited -= 1
             if isinstance(answer, Away):
                 self._unsent.append(again)
             else:
                 handler(answer)
 
         return then
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether all questions are answered."""
+        return not self._awaited and not self._unsent
 
     def resend(self) -> None:
         unsent, self._unsent = self._unsent, []

@@ -66,7 +66,7 @@ def test_an_order_reaches_each_node_and_their_answers_the_operator(boards: Board
         node.beat(f"n{number}")
     assert heard == [("n0", order, "save"), ("n1", order, "save")]
     for number, node in enumerate(nodes):
-        node.vault.answer(order, {"node": number})
+        node.vault.answer(order, {"node": number}, lambda _: None)
         node.pump()
     operator.until(lambda: len(operator.answers(order)) == 2)
 

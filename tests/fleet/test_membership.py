@@ -8,6 +8,7 @@ import pytest
 
 from larbinpy.config import Config
 from larbinpy.crawl.control.mode import Mode
+from larbinpy.crawl.control.restart import Restart
 from larbinpy.crawl.fleet.frontier import SharedAdmission, SharedFrontier, SharedSequencer
 from larbinpy.crawl.fleet.membership import LocalShards, Membership
 from larbinpy.crawl.fleet.reports import Work
@@ -69,9 +70,9 @@ class Fleet:
 class Node:
     """A node whose requests the test gives and ends."""
 
-    def __init__(self, name: str, fleet: Fleet, wait_by: str = "ip") -> None:
+    def __init__(self, name: str, fleet: Fleet, wait_by: str = "ip", latency: float = 0.0) -> None:
         self.name = name
-        self.board = MemoryBoard(fleet.engine, fleet.posted)
+        self.board = MemoryBoard(fleet.engine, fleet.posted, lambda: latency)
         folder = fleet.folder / name
         folder.mkdir()
         frontier = make_frontier(folder, kinds=KINDS)
@@ -192,6 +193,18 @@ def test_by_site_two_sites_of_an_address_have_turns_of_their_own(fleet: Fleet) -
     two.fetch("http://a.test", fleet.now)
     fleet.go(10.0)
     assert two.fetcher.busy == 1
+
+
+def test_what_was_given_while_redis_was_away_is_passed_on_before_a_restart(fleet: Fleet) -> None:
+    """The crawl that is assembled then does not have it."""
+    node = fleet.node("a", latency=0.3)
+    fleet.go(5.0)
+    node.board.cut(fleet.now + 2.0, lambda: None)
+    node.member.steering.declare(CrawlState.RUNNING, CrawlState.PAUSED)
+    fleet.engine.forget(0, 0.0)
+    with pytest.raises(Restart, match="Redis was restarted"):
+        fleet.go(10.0)
+    assert fleet.engine.state is CrawlState.PAUSED
 
 
 def test_a_node_that_leaves_gives_back_the_rest_of_its_share(tmp_path: Path) -> None:

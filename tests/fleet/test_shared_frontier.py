@@ -5,7 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from larbinpy.crawl.fleet.frontier import SharedAdmission, SharedFrontier, SharedSequencer
+from larbinpy.crawl.fleet.frontier import (
+    FULL_DEPTH,
+    SharedAdmission,
+    SharedFrontier,
+    SharedSequencer,
+)
 from larbinpy.frontier.scope.traps import TrapSettings
 from larbinpy.outcome import Outcome
 from larbinpy.storage.store import decode, encode
@@ -95,6 +100,29 @@ def test_a_link_passed_on_is_queued_here_when_its_shard_comes(
     assert owed(frontier) == ["http://b.test/1"]
     frontier.admit(PARENT, links("http://b.test/1"), 0.0)
     assert owed(frontier) == ["http://b.test/1"]
+
+
+def test_a_link_whose_letter_was_lost_is_queued_when_it_is_found_again(
+    frontier: SharedFrontier, journal: FakeJournal
+) -> None:
+    """The node that got the letter was killed before it wrote the URL down."""
+    frontier.admit(PARENT, links("http://b.test/1"), 0.0)
+    assert len(journal.passed_on) == 1
+    journal.here.add(2)
+    frontier.load([], [])
+    frontier.admit(PARENT, links("http://b.test/1"), 0.0)
+    assert owed(frontier) == ["http://b.test/1"]
+
+
+def test_a_seed_without_a_depth_has_that_of_its_site_where_it_arrives(
+    frontier: SharedFrontier, journal: FakeJournal
+) -> None:
+    frontier.receive([encode(Url("http://a.test/x", FULL_DEPTH, seed=True))])
+    [seed] = queued(frontier)
+    assert seed.depth == 5
+    frontier.admit(seed, links("http://a.test/y"), 0.0)
+    found = {url.href: url.depth for url in queued(frontier)}
+    assert found == {"http://a.test/x": 5, "http://a.test/y": 4}
 
 
 def test_seeds_go_to_the_node_that_has_their_host(

@@ -14,7 +14,17 @@ from larbinpy.frontier.sites.politeness import Waits
 from larbinpy.frontier.sites.settings import SiteLimits, SiteSettings
 from larbinpy.outcome import Outcome
 from larbinpy.url import Url
-from tests.support.frontiers import SILENT, World, links, make_frontier, owed, site_in
+from tests.support.frontiers import (
+    SILENT,
+    WALL,
+    World,
+    links,
+    make_frontier,
+    owed,
+    reply,
+    site_in,
+    taken,
+)
 
 KINDS = (SharedFrontier, SharedAdmission, SharedSequencer)
 SHARD = 3
@@ -131,6 +141,23 @@ def test_a_pause_that_a_site_asked_for_goes_on(tmp_path: Path) -> None:
     second.starts.clear()
     crawl(two, second, 2)
     assert second.starts[0].at == came_back + 90.0
+
+
+@pytest.mark.parametrize("how", ["again", "lost"])
+def test_the_pause_of_a_page_that_is_fetched_again_goes_on(tmp_path: Path, how: str) -> None:
+    """It is asked for in another way, or after another login."""
+    node = Node(tmp_path / "a", least=1.0, most=600.0)
+    node.serve()
+    world = World(node.frontier)
+    crawl(node, world, 1)
+    node.frontier.seed(f"{A}/2")
+    world.now += 10.0
+    node.frontier.sequence(world.now)
+    url = taken(node.frontier, world.now)
+    busy = reply(url, 503, headers={"retry-after": "60"})
+    getattr(node.frontier, how)(busy, world.now, WALL)
+    node.rounds()
+    assert node.waits[A].seconds == pytest.approx(60.0)
 
 
 def test_a_delay_that_adapted_goes_on(tmp_path: Path) -> None:

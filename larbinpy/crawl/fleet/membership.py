@@ -235,6 +235,12 @@ class Membership:
         if now < self._next:
             return
         self._next = now + _STEP
+        if self._must_restart(now):
+            # The next crawl of this process does not have what was given at its ports.
+            self._client.resume()
+            if self.steering.pass_on():
+                raise Restart(self.node.lost or "this node was away from Redis")
+            return
         self.node.step(now)
         self._thinning.step()
         self.steering.step(now)
@@ -242,8 +248,10 @@ class Membership:
             self._mode.stop = True
         if self.node.refused:
             raise Restart(self.node.refused)
-        if self._local.broken and (not self.node.session or self.node.may_open(now)):
-            raise Restart(self.node.lost or "this node was away from Redis")
+
+    def _must_restart(self, now: float) -> bool:
+        """Whether the crawl is assembled again: it is not complete any more, and Redis is there."""
+        return self._local.broken and (not self.node.session or self.node.may_open(now))
 
     @property
     def _goes_on(self) -> bool:

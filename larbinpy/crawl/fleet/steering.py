@@ -13,8 +13,9 @@ from larbinpy.crawl.fleet.seeding import Seeding
 from larbinpy.fleet.journal import Journal
 from larbinpy.fleet.node import Node
 from larbinpy.fleet.redis.board import RedisBoard
+from larbinpy.fleet.session import Session
 from larbinpy.fleet.shards import shard_of
-from larbinpy.fleet.vault import Away, CrawlState
+from larbinpy.fleet.vault import CrawlState
 from larbinpy.loop.clock import Clock
 
 #: Seconds for the answers of other nodes.
@@ -42,6 +43,8 @@ class Steering:
         self._first_limit = first_limit
         self._mode = mode
         self._clock = clock
+        # What is asked here outlives the sessions of the node.
+        self._asked = Session()
         self._work: Work | None = None
         self._reports = Reports(board, node, config)
         self._page_limit = PageLimit(board, config.limit_page, first_limit, mode)
@@ -66,18 +69,24 @@ class Steering:
 
     def step(self, now: float) -> None:
         """Do what is due."""
+        self.pass_on()
         work = self._work
         if work is None:
             return
         self._mode.paused = self._node.state is CrawlState.PAUSED
         self._reports.step(work, now)
         self.orders.step()
-        self.seeding.step()
         # A node that cannot join must not keep a share.
         if self._node.session:
             self._page_limit.step(
                 work.stats.success, work.busy(), work.handles(), self._node.members, now
             )
+
+    def pass_on(self) -> bool:
+        """Send what was given here: seeds, settings and states; True when Redis has all of it."""
+        self._asked.resend()
+        self.seeding.step()
+        return self.seeding.is_done and self._asked.is_settled
 
     def finish(self) -> bool:
         """Give back the rest of the share and report for the last time; True when that is done."""
@@ -85,7 +94,7 @@ class Steering:
         return (
             self._page_limit.give_back(self._work.stats.success)
             and self._reports.finish(self._work, self._clock())
-            and self.seeding.is_done
+            and self.pass_on()
         )
 
     def describe(self) -> dict[str, Any]:
@@ -104,20 +113,14 @@ class Steering:
     def declare(self, old: CrawlState, new: CrawlState) -> None:
         """Change the state of the crawl if it is `old`."""
 
-        def declared(answer: CrawlState | Away) -> None:
-            if isinstance(answer, Away):
-                self.declare(old, new)
-
-        self._board.declare(old, new, declared)
+        again = partial(self.declare, old, new)
+        self._board.declare(old, new, self._asked.then(_ignore, again))
 
     def change(self, key: str, value: str, pages: int | None) -> None:
         """Change a setting of all nodes; `pages` is limitPage if it is that."""
-
-        def changed(answer: str | Away) -> None:
-            if isinstance(answer, Away):
-                self.change(key, value, pages)
-
-        self._board.change(key, value, pages, self._first_limit, changed)
+        again = partial(self.change, key, value, pages)
+        then = self._asked.then(_ignore, again)
+        self._board.change(key, value, pages, self._first_limit, then)
 
     def limited(self, limit: int) -> None:
         """limitPage was changed."""
@@ -127,3 +130,7 @@ class Steering:
         """Give an order to all nodes, this one included, and wait for their answers."""
         give = partial(self._board.order, order)
         return Gathering(self._board, give, self._reports.alive, self._clock() + _PATIENCE)
+
+
+def _ignore(_: object) -> None:
+    """For answers that change nothing."""

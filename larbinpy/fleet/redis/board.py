@@ -144,10 +144,10 @@ class RedisBoard(RedisVault):
         data = CHANGE.call(*keys, self._id, key, value, text, limit, before)
         self._send(data, then, bytes.decode)
 
-    def answer(self, order: str, answer: Mapping[str, Any]) -> None:
-        """Put up an answer for a minute. Nobody may wait for it any more, so it is sent once."""
+    def answer(self, order: str, answer: Mapping[str, Any], then: Then[None]) -> None:
+        """Put up an answer for a minute; one that comes twice counts once."""
         data = ANSWER.call(self._answer + order.encode(), json.dumps(answer))
-        self._send(data, _ignore, _ignore)
+        self._send(data, then, _ignore)
 
     def answers(self, order: str, then: Then[list[dict[str, Any]]]) -> None:
         data = pack("LRANGE", self._answer + order.encode(), 0, -1)

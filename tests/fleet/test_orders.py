@@ -1,0 +1,103 @@
+"""What operators change through a node: executed once, and not lost while Redis is away."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from larbinpy.config import Config
+from larbinpy.console.ports.commands import CommandSteps
+from larbinpy.crawl.control.mode import Mode
+from larbinpy.crawl.fleet.orders import Orders
+from larbinpy.crawl.fleet.steering import Steering
+from larbinpy.fleet.vault import Away, CrawlState, Then
+
+
+class Board:
+    """Notes what it is told, and answers when the test says so."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[Any, ...]] = []
+        self.thens: list[Then[Any]] = []
+
+    def answer(self, order: str, answer: Mapping[str, Any], then: Then[None]) -> None:
+        self._tell(then, order, answer["node"], answer["did"])
+
+    def change(self, key: str, value: str, pages: int | None, first: int, then: Then[str]) -> None:
+        self._tell(then, key, value, pages, first)
+
+    def declare(self, old: CrawlState, new: CrawlState, then: Then[CrawlState]) -> None:
+        self._tell(then, old, new)
+
+    def _tell(self, then: Then[Any], *what: Any) -> None:
+        self.told.append(what)
+        self.thens.append(then)
+
+    def reply(self, answer: Any) -> None:
+        self.thens.pop(0)(answer)
+
+
+class Executed:
+    """The orders of a node, which executes each in one step."""
+
+    def __init__(self) -> None:
+        self.board = Board()
+        self.texts: list[str] = []
+        self.orders = Orders(self.board, "a")  # type: ignore[arg-type]
+        self.orders.execute = self._execute
+        self.orders.begin()
+
+    def _execute(self, text: str) -> CommandSteps:
+        self.texts.append(text)
+        yield {"did": text}
+
+    def get(self, *ids: str) -> None:
+        for order in ids:
+            self.board.on_order(order, f"text of {order}")  # type: ignore[attr-defined]
+        for _ in range(3):
+            self.orders.step()
+
+
+def test_orders_that_come_again_are_not_executed_again() -> None:
+    """After a lost answer the stream is read from where it was."""
+    node = Executed()
+    node.get("7-0", "7-1")
+    node.get("7-0", "7-1", "10-0")
+    node.get("10-0", "9-5")
+    assert node.texts == ["text of 7-0", "text of 7-1", "text of 10-0"]
+
+
+def test_the_answer_to_an_order_is_given_until_redis_has_it() -> None:
+    node = Executed()
+    node.get("7-0")
+    assert node.board.told == [("7-0", "a", "text of 7-0")]
+    node.board.reply(Away())
+    node.orders.step()
+    assert node.board.told == [("7-0", "a", "text of 7-0")] * 2
+    node.board.reply(None)
+    node.orders.step()
+    assert len(node.board.told) == 2
+
+
+def steering_of(board: Board) -> Steering:
+    node: Any = None
+    return Steering(board, node, node, Config(), 100, Mode(), lambda: 0.0)  # type: ignore[arg-type]
+
+
+def test_settings_and_states_are_given_until_redis_has_them() -> None:
+    board = Board()
+    steering = steering_of(board)
+    assert steering.pass_on()
+    steering.change("limitPage", "50", 50)
+    steering.declare(CrawlState.RUNNING, CrawlState.PAUSED)
+    given = [("limitPage", "50", 50, 100), (CrawlState.RUNNING, CrawlState.PAUSED)]
+    assert board.told == given and not steering.pass_on()
+    for _ in given:
+        board.reply(Away())
+    # Not at once: Redis may be away for long.
+    assert board.told == given
+    assert not steering.pass_on()
+    assert board.told == given * 2
+    board.reply("1-0")
+    assert not steering.pass_on()
+    board.reply(CrawlState.PAUSED)
+    assert steering.pass_on()
+    assert board.told == given * 2
