@@ -182,10 +182,10 @@ class Client:
         elif word == "WRONGTYPE":
             self._find_wrong(link, request)
         elif word == "LOST":
-            self._give_up(link, lost(*text.split()[1:3]))
+            self._give_up(link, " " + lost(*text.split()[1:3]))
             request.then(AWAY)
         else:
-            self._give_up(link, f"says: {text[:200]}")
+            self._give_up(link, f": {text[:200]}")
             request.then(AWAY)
 
     def _send_in(self, seconds: float, request: Request) -> None:
@@ -194,7 +194,7 @@ class Client:
     def _loaded(self, link: Link, reply: object) -> None:
         """Without the scripts, requests would be sent again and again."""
         if isinstance(reply, hiredis.ReplyError):
-            self._give_up(link, f"says: {str(reply)[:200]}")
+            self._give_up(link, f": {str(reply)[:200]}")
 
     def _find_wrong(self, link: Link, request: Request) -> None:
         """Name the key that has another type than it must: Redis does not."""
@@ -202,7 +202,7 @@ class Client:
         def typed(key: bytes, reply: object) -> None:
             why = wrong_type(key, reply.decode()) if isinstance(reply, bytes) else ""
             if why:
-                self._give_up(link, why)
+                self._give_up(link, f" {why}")
 
         for key in keys_of(request.data):
             link.send(Request(pack("TYPE", key), partial(typed, key)))
@@ -210,7 +210,7 @@ class Client:
         request.then(AWAY)
 
     def _give_up(self, link: Link, why: str) -> None:
-        self.topology.fail(f"Redis {link.server} {why}")
+        self.topology.fail(f"Redis {link.server}{why}")
 
     def _put_off(self, link: Link, request: Request, word: str) -> None:
         self._send_in(LATER if _PASSING[word] else SOON, request)

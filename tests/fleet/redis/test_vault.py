@@ -352,7 +352,7 @@ def test_an_error_that_nobody_expects_ends_the_crawl_in_one_line(
     engine("ACL", "SETUSER", "default", "-rpush")
     try:
         with pytest.raises(
-            UserError, match=r"^Redis 127\.0\.0\.1:\d+ says: .*(can.t|permissions to) run "
+            UserError, match=r"^Redis 127\.0\.0\.1:\d+: .*(can.t|permissions to) run "
         ):
             one.surely("post", {2: b"=letter"})
     finally:
