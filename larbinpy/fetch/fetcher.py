@@ -31,8 +31,8 @@ from larbinpy.page import Page
 _SWEEP = 1.0
 
 # A server that sends packets with hardly any bytes of a page between two checks, such as frames of
-# HTTP/2 that change a window, takes up the processor: an event of a socket takes some 100 us.
-_MANY_EVENTS = 500
+# HTTP/2 that change a window, takes up the processor: an event of a socket takes 0.1 to 0.2 ms.
+_MANY_EVENTS = 300
 _BYTES_AN_EVENT = 16
 
 # Each handle may have one idle connection besides the one in use. More would cost descriptors and
