@@ -103,7 +103,7 @@ def _entries(chunks: Iterator[bytes], encoding: str | None, url: str) -> Iterato
     count = 0
     names = (*_ENTRIES, *_DATES, *feeds.LINKS)
     stream = feeds.elements(chunks, encoding, names, lambda: count)
-    for element in stream:
+    for element in (each for each in stream if each is not None):
         # lxml cannot decode a text with half of a surrogate pair ("&#xD800;").
         with suppress(UnicodeDecodeError):
             name = xml.local_name(element)

@@ -30,8 +30,6 @@ _CHUNK = 64 * 1024
 MAGIC = b"\x1f\x8b\x08"
 #: gzip files may be concatenated, as some programs write one for each piece.
 _MAX_MEMBERS = 1000
-#: Elements read in one step, which takes some ms.
-_STEP = 500
 
 #: Bytes that may be read without a URL, and the additional bytes for each URL found: twice the
 #: protocol's limit of bytes divided by its limit of URLs.
@@ -106,16 +104,20 @@ def read_feed(
     Markup within the text of feed entries is not read, because the linked pages have it, too.
     """
     stream = elements(chunks, encoding, _READERS, lambda: out.count, out.stop)
-    root = next(stream, None)
-    out.is_index = root is not None and local_name(root) == "sitemapindex"
-    for number, element in enumerate(stream, 1):
+    root = None
+    for element in stream:
+        if element is None:
+            yield
+            continue
+        if root is None:
+            root = local_name(element)
+            out.is_index = root == "sitemapindex"
+            continue
         # lxml cannot decode a text with half of a surrogate pair ("&#xD800;").
         with suppress(UnicodeDecodeError):
             _read_element(element, out)
         if out.cut:
             break
-        if not number % _STEP:
-            yield
 
 
 def elements(
@@ -127,8 +129,9 @@ def elements(
 ) -> Iterator[Any]:
     """Yield the root at its beginning, then the elements with these local names at their ends.
 
-    Elements before one have been dropped in part. `found` returns the number of URLs so far; `cut`
-    is called with the reason if the document is not read to its end.
+    None comes after each portion, which takes some ms. Elements before one have been dropped in
+    part. `found` returns the number of URLs so far; `cut` is called with the reason if the document
+    is not read to its end.
     """
     tags = tuple(f"{{*}}{name}" for name in (*ROOTS, *names))
     parser = etree.XMLPullParser(events=("start", "end"), tag=tags, encoding=encoding, **SAFE)
@@ -144,6 +147,7 @@ def elements(
                     root = element
                     yield root
             _forget(root)
+            yield None
             taken += len(chunk)
             if taken > _BARREN_START + _BARREN_SHARE * found():
                 cut(f"only its first {taken:,} bytes, which have hardly any URL")
