@@ -151,7 +151,7 @@ def reason(outcome: str, status: int | None = None, detail: str | None = None) -
     if status is not None and status >= HTTPStatus.MULTIPLE_CHOICES:
         return _with_login(status, detail)
     words, more = in_words(outcome), detail_in_words(outcome, detail or "")
-    if _robots_lacking(outcome, detail or "") or more.startswith(LONG_HEADERS):
+    if _robots_lacking(outcome, detail or "") or more.startswith((LONG_HEADERS, _PART)):
         return more  # No robots.txt refuses it, and maxPageSize has no part in it.
     return f"{words}: {more}" if more else words
 

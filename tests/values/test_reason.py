@@ -15,6 +15,7 @@ LONG = f"{LONG_HEADERS} 300 lines or 262,144 bytes"
     [
         ("noDNS", 0, "nxdomain", "its host has no address: no such name", "no such name"),
         ("noDNS", None, "odd", "its host has no address: odd", "odd"),
+        ("tooBig", 200, "read in part: cut at 9 bytes", *["read in part: cut at 9 bytes"] * 2),
         ("err40X", 404, "", "404 Not Found", "404 Not Found"),
         ("err50X", 599, "", "status 599", "status 599"),
         ("tooBig", 200, "cut at 9 bytes", "it is larger than maxPageSize: cut at 9 bytes", None),
