@@ -25,6 +25,17 @@ def test_the_first_of_a_name_counts() -> None:
     assert declared(("date", "2026-06-13"), ("date", "2026-07-01")).published == "2026-06-13"
 
 
+def test_json_ld_and_microdata_declare_dates_and_numbers() -> None:
+    found = Declared()
+    found.script('{"@type": "Article", "dateModified": "2026-07-01", "dateCreated": "2026-06-13"}')
+    for name, content in (("commentCount", "12"), ("interactionCount", "1,200")):
+        found.meta({"itemprop": name, "content": content}.get)
+    out = Content()
+    found.fill(out, "2026-09-22")
+    assert (out.published, out.modified) == ("2026-06-13", "2026-07-01")
+    assert (out.comments, out.clicks) == (12, 1200)
+
+
 def test_an_empty_declaration_is_none() -> None:
     assert declared(("author", ""), ("author", "A. Writer")).author == "A. Writer"
 

@@ -39,6 +39,13 @@ def test_names_are_found() -> None:
     assert facts.name([{"name": "A"}, "B", {"name": ["A"]}]) == "A, B"
 
 
+def test_images_are_found() -> None:
+    assert facts.url("/a.png") == facts.url({"url": "/a.png"}) == "/a.png"
+    assert facts.url({"contentUrl": "/a.png"}) == "/a.png"
+    assert facts.url([{"url": "/a.png"}, "/b.png"]) == "/a.png"
+    assert facts.url([["/a.png"]]) == facts.url([]) == facts.url({"url": 7}) == ""
+
+
 def test_a_bomb_is_no_fact() -> None:
     assert facts.objects(["[" * 100_000]) == []
     assert facts.objects(['{"a":' * 100_000]) == []

@@ -39,6 +39,28 @@ def test_a_page_says_what_it_is() -> None:
     assert not found.trouble
 
 
+def test_the_first_canonical_counts() -> None:
+    found = content("<link rel=canonical href=/one><link rel=canonical href=/two>")
+    assert found.canonical == "http://www.example.test/one"
+
+
+def test_links_and_elements_declare_what_meta_does_not() -> None:
+    about = "<link rel=image_src href=/i.png>"
+    for author in ("<a rel=author href=/w>A. Writer</a>", "<b itemprop=author>A. Writer</b>"):
+        found = content(f"{about}<h1>One</h1><p>Text of it. {author}")
+        assert (found.image, found.author) == ("http://www.example.test/i.png", "A. Writer")
+    more = "<meta property=og:image content=/og.png><meta name=author content='W. Idget'>"
+    found = content(f"{about}{more}<p>Text of it. <a rel=author href=/w>A. Writer</a>")
+    assert (found.image, found.author) == ("http://www.example.test/og.png", "W. Idget")
+
+
+def test_a_page_may_be_dated_of_tomorrow() -> None:
+    """Where it comes from, the day has begun; AT is of the 21st."""
+    markup = "<meta name=date content=2026-09-{}>"
+    assert content(markup.format(22)).published == "2026-09-22"
+    assert content(markup.format(23)).published is None
+
+
 def test_images_that_come_late() -> None:
     """Where there is no `src`; a template is no address."""
     found = content(
@@ -111,6 +133,9 @@ def test_pages_that_were_cut_say_so() -> None:
     fetched = page("<p>The beginning")
     fetched.truncated = "length"
     assert read(fetched, AT).trouble == "only its beginning was fetched"
+    damaged = page(b"%PDF-1.4 and no more", "application/pdf")
+    damaged.truncated = "length"
+    assert read(damaged, AT).trouble == "damaged PDF"
 
 
 def test_hidden_words_are_no_title() -> None:

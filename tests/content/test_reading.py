@@ -2,9 +2,9 @@
 
 import pytest
 
-from larbinpy.content import Outlink
+from larbinpy.content import Outlink, read
 from larbinpy.parse import read as links_of
-from tests.support.contents import URL, content, page, pdf
+from tests.support.contents import AT, URL, content, page, pdf
 
 XHTML = """<?xml version="1.0" encoding="ISO-8859-1"?>
 <!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN" "xhtml1-strict.dtd" [
@@ -72,6 +72,15 @@ def test_atom_is_read() -> None:
     assert (found.modified, found.lang) == ("2026-09-20T08:00:00Z", "de")
 
 
+def test_feeds_have_summaries_and_dates_in_their_own_words() -> None:
+    found = content("<feed><title>A</title><subtitle>What it is</subtitle></feed>", "text/xml")
+    assert found.summary == "What it is"
+    for name in ("pubDate", "lastBuildDate"):
+        date = f"<{name}>Mon, 21 Sep 2026 08:00:00 GMT</{name}>"
+        found = content(f"<rss><channel><title>A</title>{date}</channel></rss>", "text/xml")
+        assert found.modified == "2026-09-21T08:00:00Z"
+
+
 @pytest.mark.parametrize(
     ("feed", "target"),
     [
@@ -111,6 +120,13 @@ def test_plain_text_is_read() -> None:
     assert (found.title, found.text) == ("The title", "=====\n  The title\nA line.\nAnother")
 
 
+def test_headers_tell_the_language_of_plain_text() -> None:
+    short = page("Hotel", "text/plain")
+    assert read(short, AT).lang is None
+    short.headers.append(("content-language", "nl"))
+    assert read(short, AT).lang == "nl"
+
+
 def test_markdown_is_read() -> None:
     found = content(MARKDOWN, "text/markdown; charset=utf-8")
     assert (found.title, found.headings) == ("The crawler", ["The crawler", "Pages"])
@@ -146,7 +162,9 @@ def test_pdf_is_read() -> None:
         assert found.author == "A. Writer"
     body = pdf("Text", Title="The title", CreationDate="D:20250613120000Z")
     found = content(body, "application/pdf")
-    assert (found.title, found.published) == ("The title", "2025-06-13")
+    assert (found.title, found.published, found.modified) == ("The title", "2025-06-13", None)
+    found = content(pdf("Text", ModDate="D:20250701"), "application/pdf")
+    assert (found.published, found.modified) == (None, "2025-07-01")
     assert content(pdf("Text", Title="paper.docx"), "application/pdf").title == "Text"
 
 

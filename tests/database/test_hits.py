@@ -48,6 +48,20 @@ def test_passages_are_shown_while_there_is_time(file: File) -> None:
     assert (one.snippet, one.marks) == ("What the sea is.", [])
 
 
+def test_a_page_without_a_title_is_called_by_its_url(file: File) -> None:
+    file.execute("UPDATE page SET title = '' WHERE url = ?", ONE)
+    assert [hit.title for hit in read(file, 1.0, 2.0)] == [ONE, "Boats"]
+
+
+def test_a_page_without_main_text_is_shown_by_the_rest(tmp_path: Path) -> None:
+    """Also if the words of the query are elsewhere, as in the text of a link."""
+    file = File(tmp_path / "rest.db")
+    fill(file.where, [page(ONE, rest="Ropes and nets."), page(TWO, "Knots.", rest="Sails.")])
+    one, two = read(file, 1.0, 2.0)
+    assert (one.snippet, one.marks) == ("Ropes and nets.", [])
+    assert two.snippet == "Knots."
+
+
 def test_a_damaged_text_is_shown_by_its_summary(file: File) -> None:
     file.execute("UPDATE content SET text = x'00' WHERE page = 1")
     one, two = read(file, 1.0, 2.0)

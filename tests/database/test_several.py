@@ -133,6 +133,15 @@ def test_a_search_of_several_databases(finder: Finder) -> None:
     assert finder.search(query("nothing"), Wish()).hits == []
 
 
+def test_hits_of_one_database_fill_all_pages(places: list[str]) -> None:
+    """All of them may be better than those of the others."""
+    with closing(open_writer(places[0])) as writer:
+        writer.write([prepared(f"http://b.test/{n}", f"salt in jar{n}") for n in range(7)])
+    with closing(open_finders(places)) as finder:
+        pages = [finder.search(query("salt"), Wish(n=3, page=page)).hits for page in (1, 2, 3)]
+    assert [len(hits) for hits in pages] == [3, 3, 1]
+
+
 class SlowFinder(FakeFinder):
     """Answers after a time of `clock`, a number of one element."""
 

@@ -54,3 +54,12 @@ def test_seeds_are_those_without_a_parent(account: Account) -> None:
     assert account.was_known("http://h/")
     assert not account.was_known("http://h/a")
     assert account.kind("http://h/") is None
+
+
+def test_a_new_refresh_begins_without_the_findings_of_the_last(account: Account) -> None:
+    account.note(page(), Kind.NEW, had=False)
+    account.spare("h/a", "it differs")
+    account.refuse("too many")
+    account.begin()
+    assert (account.refusal, account.spared(9), account.failures(9)) == ("", [], [])
+    assert not any(account.counts().values())
