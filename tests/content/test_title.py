@@ -22,7 +22,11 @@ URL = "http://www.example.test/a/page"
         # The name of the host, which is the page's, too.
         (Titles("http://xtra.test/p", "Xtra | My Site", headings=["Xtra"]), "Xtra"),
         (Titles("http://a.test/", "Xtra | My Site", headings=["Xtra"]), "Xtra"),
-        (Titles("http://www.xtra.test/p", "Xtra | Things", headings=["Hi", "Yo"]), "Things"),
+        # The beginning of its name.
+        (
+            Titles("http://www.xtrathings.test/p", "Xtra | A story", headings=["Hi", "Yo"]),
+            "A story",
+        ),
         # The same letters: the heading lost a blank.
         (Titles(URL, "Full Stack Jobs", headings=["FullStack Jobs"]), "Full Stack Jobs"),
         # The only heading, unless two others agree.

@@ -70,6 +70,13 @@ def test_a_text_that_was_there_before_the_page_went(writer: Writer, kinds: Kinds
     assert row("changes, changed") == (1, at(3))
 
 
+def test_the_text_that_a_page_came_back_with_is_known(writer: Writer, kinds: Kinds) -> None:
+    writer.write([prepared(A, "one", at=at(1)), Gone(A, at(2), 410)])
+    writer.write([prepared(A, text, at=at(day)) for day, text in ((3, "two"), (4, "three"))])
+    writer.write([prepared(A, "two", at=at(5))])
+    assert kinds(A) == ["new", "gone", "back", "changed"]
+
+
 def test_another_page_may_have_the_same_text(writer: Writer, kinds: Kinds) -> None:
     writer.write([prepared(A, "one", title="A", at=at(1)), prepared(B, "two", at=at(1))])
     writer.write([prepared(B, "one", at=at(2))])

@@ -109,6 +109,16 @@ def test_a_mirror_that_browses_offline(tmp_path: Path, keep: bool) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == before
 
 
+def test_a_mirror_is_read_while_a_crawl_writes_it(tmp_path: Path) -> None:
+    """What the catalog has is in SQLite's log then, not in its file."""
+    mirror = BrowsableMirror(tmp_path, MirrorSettings())
+    mirror.loaded(page("http://h/a", "<p>one"))
+    mirror.cut()
+    pages, left_out = taken(tmp_path)
+    mirror.close()
+    assert ([each.page.url.href for each in pages], left_out) == (["http://h/a"], {})
+
+
 def catalog(folder: Path, *rows: tuple[object, ...]) -> None:
     """Make a mirror with a catalog of `rows`: url, path, headers, form."""
     folder.mkdir()

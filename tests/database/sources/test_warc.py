@@ -182,6 +182,12 @@ def test_paths_without_pages_are_named(tmp_path: Path, payloads: Payloads) -> No
             find([str(tmp_path / name)], payloads, 1)
 
 
+def test_a_file_that_is_named_twice_is_read_once(tmp_path: Path, payloads: Payloads) -> None:
+    (file := tmp_path / "a.warc").touch()
+    sources = find([str(file), str(tmp_path), str(file)], payloads, 1000)
+    assert [source.name for source in sources] == [str(file)]
+
+
 def test_a_pipe_is_not_waited_for(tmp_path: Path, payloads: Payloads) -> None:
     os.mkfifo(tmp_path / "a.warc")
     (tmp_path / "b.warc.gz").mkdir()

@@ -63,3 +63,18 @@ def test_a_new_refresh_begins_without_the_findings_of_the_last(account: Account)
     account.begin()
     assert (account.refusal, account.spared(9), account.failures(9)) == ("", [], [])
     assert not any(account.counts().values())
+
+
+def test_hosts_of_which_no_file_came_are_lost(account: Account) -> None:
+    def ends(host: str, outcome: Outcome, kind: Kind, *, requisite: bool = True) -> None:
+        url = Url(f"http://{host}/{kind.value}", 1, via="http://h/", requisite=requisite)
+        account.note(Page(url, outcome), kind, had=False)
+
+    ends("a.test", Outcome.TIMEOUT, Kind.FAILED)
+    ends("b.test", Outcome.TIMEOUT, Kind.FAILED)
+    ends("b.test", Outcome.SUCCESS, Kind.NEW)
+    ends("c.test", Outcome.FORBIDDEN_ROBOTS, Kind.FAILED)
+    ends("d.test", Outcome.TIMEOUT, Kind.FAILED, requisite=False)
+    ends("e.test", Outcome.ERR_40X, Kind.GONE)
+    assert account.lost_hosts(most=9) == ["a.test", "e.test"]
+    assert account.lost_hosts(most=1) == ["a.test"]
