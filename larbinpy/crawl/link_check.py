@@ -71,7 +71,7 @@ class CheckRequests:
     def make(self, url: Url, address: str) -> Request:
         request = self._requests.make(url, address)
         if self._check.only_asks(url):
-            request.accept, request.max_size = any_reply, _ONE
+            request.accept, request.max_size, request.most_beyond = any_reply, _ONE, 0
             if url.attempt == 0:
                 request.options = self._by_head(request.options)
             else:

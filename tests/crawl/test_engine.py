@@ -11,6 +11,7 @@ from larbinpy.crawl.control.disk_pause import ROOM_WAIT, DiskPause
 from larbinpy.crawl.control.mode import Mode
 from larbinpy.crawl.engine import Engine
 from larbinpy.crawl.intake import Intake, IntakeSettings
+from larbinpy.crawl.link_check import CheckRequests, LinkCheck
 from larbinpy.crawl.requests import ROBOTS_SIZE, Requests
 from larbinpy.fetch.settings import Refusal
 from larbinpy.frontier.scope.scope import Scope
@@ -293,6 +294,17 @@ def test_sitemaps_have_a_size_of_their_own(url: Url, is_sitemap: bool) -> None:
     request = requests.make(url, "198.51.100.1")
     assert (request.max_size, request.most_beyond) == (60 << 20, 0)
     assert request.accept("text/html", 99_000_000) is not None
+
+
+def test_a_link_check_asks_for_no_more_of_a_sitemap_than_of_others() -> None:
+    scope = Scope(scope_settings(stay="host"))
+    scope.area.add(["http://a.test/"])
+    requests = Requests(HTML, scope, lambda _url: 1000, lambda _url: OPTIONS)
+    elsewhere = Url("http://b.test/map.xml", 1, sitemap=True)
+    check = LinkCheck(scope.area)
+    assert check.only_asks(elsewhere)
+    request = CheckRequests(requests, check).make(elsewhere, "198.51.100.1")
+    assert (request.max_size, request.most_beyond) == (1, 0)
 
 
 def test_no_page_is_requested_while_an_output_cannot_take_any(setup: Setup) -> None:
