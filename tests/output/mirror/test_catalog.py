@@ -35,6 +35,17 @@ def test_entries_are_found_by_url_and_by_path(catalog: Catalog) -> None:
     assert catalog.at("h/two") == replace(entry(2), path="h/two")
 
 
+def test_a_page_that_is_removed_is_forgotten_with_all_about_it(catalog: Catalog) -> None:
+    catalog.put(entry(1))
+    catalog.note_written("http://h/1", b"as rewritten")
+    assert catalog.written("http://h/1") is not None
+    catalog.purge("http://h/1", ["h/1.html"])
+    assert catalog.get("http://h/1") is catalog.written("http://h/1") is None
+    assert catalog.purging() == [("h/1.html", "http://h/1")]
+    catalog.purged("h/1.html")
+    assert catalog.purging() == []
+
+
 @pytest.mark.parametrize("count", [0, 1, 3, 4, 6, 10])
 def test_all_pages_come_in_the_order_of_their_arrival(catalog: Catalog, count: int) -> None:
     """In batches; pages without links to rewrite are left out."""

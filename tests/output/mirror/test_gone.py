@@ -103,3 +103,28 @@ def test_exactly_the_pages_that_are_gone_are_removed(sites: list[Site]) -> None:
             assert sum(path.is_file() for path in root.glob(".larbinpy-originals/*/*")) == len(
                 wanted
             )
+
+
+def test_a_host_that_is_down_keeps_what_nothing_leads_to(tmp_path: Path) -> None:
+    """The page that links to it may be gone for the same reason."""
+
+    def refresh(*paths: str, status: int) -> None:
+        with closing(BrowsableMirror(tmp_path, PURGE)) as mirror:
+            mirror.begin()
+            body = "".join(f'<img src="http://c/{path}">' for path in paths).encode()
+            headers = [("content-type", "text/html")]
+            mirror.loaded(Page(Url(url(0), 1), Outcome.SUCCESS, 200, headers, body))
+            for path in paths:
+                image = Url(f"http://c/{path}", 1, via=url(0))
+                if status == 200:
+                    mirror.loaded(Page(image, Outcome.SUCCESS, 200, [], path.encode()))
+                else:
+                    mirror.missed(Page(image, Outcome.ERR_50X, status))
+            for _ in mirror.finish(complete=True):
+                pass
+
+    refresh("one", "two", status=200)
+    refresh("one", status=503)
+    assert {path.name for path in (tmp_path / "c").iterdir()} == {"one", "two"}
+    refresh("one", status=200)
+    assert {path.name for path in (tmp_path / "c").iterdir()} == {"one"}

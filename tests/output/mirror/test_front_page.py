@@ -1,0 +1,60 @@
+"""The front page of a mirror: what it lists, and whose file it is."""
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from larbinpy.outcome import Outcome
+from larbinpy.output.mirror.browsable import BrowsableMirror, MirrorSettings
+from larbinpy.output.mirror.tree import Tree
+from larbinpy.page import Page
+from larbinpy.url import Url
+
+HTML = [("content-type", "text/html")]
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+def refresh(root: Path, markup: str) -> str:
+    """Refresh a mirror whose start page is `markup`; returns its front page."""
+    with closing(BrowsableMirror(root, MirrorSettings())) as mirror:
+        mirror.begin()
+        start = Url("http://h/?a&b", 1)
+        mirror.loaded(Page(start, Outcome.SUCCESS, 200, HTML, markup.encode()))
+        for _ in mirror.finish(complete=True):
+            pass
+    return (root / "index.html").read_text()
+
+
+def test_a_start_page_is_called_by_its_title_or_its_url(tmp_path: Path) -> None:
+    text = refresh(tmp_path, "<title>The &lt;b&gt; element</title>")
+    assert ">The &lt;b&gt; element</a> &ndash; http://h/?a&amp;b</li>" in text
+    text = refresh(tmp_path, "<title> </title><p>No title")
+    assert ">http://h/?a&amp;b</a></li>" in text
+
+
+def test_a_kill_before_the_page_is_written_leaves_it_larbinpys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refresh(tmp_path, "<title>One</title>")
+    write = Tree.write
+
+    def killed(tree: Tree, path: str, body: bytes, modified: float | None = None) -> None:
+        if path == "index.html":
+            raise Killed
+        write(tree, path, body, modified)
+
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(Tree, "write", killed)
+        refresh(tmp_path, "<title>Two</title>")
+    assert ">One</a>" in (tmp_path / "index.html").read_text()
+    assert ">Three</a>" in refresh(tmp_path, "<title>Three</title>")
+
+
+def test_a_page_of_the_users_own_stays(tmp_path: Path) -> None:
+    refresh(tmp_path, "<title>One</title>")
+    (tmp_path / "index.html").write_text("mine")
+    assert refresh(tmp_path, "<title>Two</title>") == "mine"
