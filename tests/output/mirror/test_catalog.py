@@ -40,7 +40,7 @@ def test_a_page_that_is_removed_is_forgotten_with_all_about_it(catalog: Catalog)
     catalog.note_written("http://h/1", b"as rewritten")
     assert catalog.written("http://h/1") is not None
     catalog.purge("http://h/1", ["h/1.html"])
-    assert catalog.get("http://h/1") is catalog.written("http://h/1") is None
+    assert (catalog.get("http://h/1"), catalog.written("http://h/1")) == (None, None)
     assert catalog.purging() == [("h/1.html", "http://h/1")]
     catalog.purged("h/1.html")
     assert catalog.purging() == []
