@@ -3,15 +3,15 @@
 import gc
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, NamedTuple, TypeVar
+from typing import IO, Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
-from larbinpy.config import DEFAULT_FILE, SETTINGS, Config, ConfigError, assignment, load, written
+from larbinpy.config import SETTINGS, Config, ConfigError, Given
 from larbinpy.config.kinds import ValueKind
 from larbinpy.config.request_kinds import SEED
 from larbinpy.console.text import printable
@@ -176,39 +176,21 @@ def all_commands(context: click.Context) -> click.Group:
     return group
 
 
-class Given(NamedTuple):
-    """The configuration that a user gave: a file, and pairs of keyword and value."""
+def going_on(given: Given, folder: str | os.PathLike[str]) -> Given:
+    """`given`, and what the runs before were given whose state is in `folder`; says that.
 
-    config_file: str | None
-    pairs: Sequence[tuple[str, str]]
+    Raises StateError, ConfigError.
+    """
+    # Here, since only commands that run a crawl need it.
+    from larbinpy.crawl.kept_options import kept_in
 
-    @classmethod
-    def by(
-        cls,
-        config_file: str | None,
-        settings: Iterable[str],
-        allow_private: bool = False,
-        more: Iterable[tuple[str, str]] = (),
-    ) -> "Given":
-        """By the options of `config_options`, and `more` that stand for keywords."""
-        private = [("allowPrivate", "on")] if allow_private else []
-        return cls(config_file, [*more, *map(assignment, settings), *private])
-
-    @property
-    def keywords(self) -> set[str]:
-        """The keywords of the command line, in lower case."""
-        return {keyword.lower() for keyword, _ in self.pairs}
-
-    @property
-    def has_file(self) -> bool:
-        return self.config_file is not None or os.path.lexists(DEFAULT_FILE)
-
-    def config(self, defaults: Config | None = None) -> Config:
-        return load(self.config_file, os.environ, self.pairs, defaults)
-
-    def written(self) -> frozenset[str]:
-        """The fields of the configuration that the user set; all others are assumed."""
-        return written(self.config_file, os.environ, self.pairs)
+    earlier = kept_in(Path(folder))
+    if earlier is None:
+        return given
+    merged, besides = given.over(earlier), given.beside(earlier)
+    if besides:
+        complain(f"given earlier: {', '.join(besides)}; --set changes that")
+    return merged
 
 
 def load_config(

@@ -11,13 +11,13 @@ from typing import Any, NoReturn
 import click
 
 from larbinpy.cli.common import (
-    Given,
     check_writable,
     collect_rarely,
     complain,
     config_options,
     files,
     folders,
+    going_on,
     input_option,
     join_option,
     load_config,
@@ -29,7 +29,7 @@ from larbinpy.cli.common import (
     seeds_in,
 )
 from larbinpy.cli.defaults import Defaults, defaults_of
-from larbinpy.config import Config, ConfigError, assignment
+from larbinpy.config import Config, ConfigError, Given
 from larbinpy.console.text import counted, grouped, roughly, size
 from larbinpy.crawl.crawl import Crawl
 from larbinpy.exit_status import BROKEN_LINKS, USAGE, Ending
@@ -97,7 +97,8 @@ class _Crawl(click.Command):
     *_RESUME,
     type=click.Choice([_ALWAYS, "auto"]),
     metavar="[=auto]",
-    help="Continue the crawl in stateDir; --resume=auto begins one if there is none.",
+    help="Continue the crawl in stateDir, with its options; --resume=auto begins one if there is "
+    "none.",
 )
 @click.option(
     "--scratch",
@@ -144,6 +145,9 @@ def crawl(
     --resume=auto is for services: it begins, continues or, if the crawl is finished, adds the
     seeds that are new; without new ones it ends at once, with status 0.
 
+    A crawl that is continued keeps the options and the -c FILE of the runs before, except for those
+    that are given anew.
+
     --check-links fetches the pages of the seeds' hosts, and asks for all other links, images,
     styles and scripts without reading them: by HEAD, or where a server refuses that, for the first
     byte. At the end it prints the broken links, each with all pages that have it. What robots.txt
@@ -156,8 +160,6 @@ def crawl(
     with plain_errors():
         if scratch and resume:
             raise ConfigError("--resume and --scratch cannot be used together")
-        if check_links and output_dir:
-            raise ConfigError("-o and --check-links cannot be used together: it keeps no page")
         refuse_files(urls)
         if nodes and input_file == "-":
             raise ConfigError("-i - and --nodes cannot be used together: name a file")
@@ -165,13 +167,18 @@ def crawl(
         more = [*((keyword, value) for keyword, value in places if value)]
         more += pace(depth, wait, rate)
         more += _CHECK if check_links else ()
-        given = Given.by(config_file, settings, allow_private, more)
-        defaults = Defaults(_CHECK_DEFAULTS) if check_links else defaults_of(given, output_dir)
-        config = given.config(defaults.config)
+        start = Start.SCRATCH if scratch else _STARTS[resume]
+        typed = Given.by(config_file, settings, allow_private, more)
+        given = _going_on(typed, start, nodes)
+        check_links = check_links or (given is not typed and _CHECK[0] in given.pairs)
+        if check_links and output_dir:
+            raise ConfigError("-o and --check-links cannot be used together: it keeps no page")
+        defaults = Defaults(_CHECK_DEFAULTS) if check_links else defaults_of(given)
+        config, told = given.config(defaults.config), given.pairs
         if output_dir and not config.output_mode:
             # Without an output mode, the folder would stay empty.
-            config = replace(config, output_mode=("mirror",))
-        start = Start.SCRATCH if scratch else _STARTS[resume]
+            given = given._replace(pairs=[*given.pairs, ("outputMode", "mirror")])
+            config = given.config(defaults.config)
         seeds = _checked(config, chain(urls, seeds_in(input_file)), start, nodes)
         if report is not None:
             check_writable(report)
@@ -183,21 +190,21 @@ def crawl(
         if nodes and config.revisit != "off":
             raise ConfigError("revisit and --nodes cannot be used together; see docs/revisits.md")
         if nodes:
-            options = [("-c", config_file), ("-o", output_dir)]
-            options += [("--depth", depth), ("--wait", wait), ("--rate", rate)]
-            kept = [text for text in settings if assignment(text)[0].lower() not in _BY_NODES]
-            options += [("--set", setting) for setting in kept]
-            arguments = [word for name, value in options if value for word in (name, value)]
-            arguments += ["--allow-private"] if allow_private else []
+            arguments = [] if given.config_file is None else ["-c", given.config_file]
+            arguments += ["-o", output_dir] if output_dir else []
+            for keyword, text in told:
+                if keyword.lower() not in _BY_NODES:
+                    arguments += ["--set", f"{keyword}={text}"]
             begin = [*(["-i", input_file] if input_file else []), "--", *urls]
             _run_nodes(nodes, given, config, start, arguments, begin, seeds, report, progress)
         crawl = Crawl(
             config,
             seeds=seeds,
             start=start,
-            fixed=given.keywords,
-            written=given.written(),
+            fixed=typed.keywords,
+            written=typed.values().keys(),
             assumed=defaults.said(config.output_dir, urls if input_file is None else ()),
+            given=given,
             progress=progress,
         )
         code = _run(crawl, report)
@@ -209,6 +216,22 @@ def crawl(
             broken = _report_links(config.state_dir, crawl.report)
             code = BROKEN_LINKS if broken and code == 0 else code
         sys.exit(code)
+
+
+def _going_on(given: Given, start: Start, nodes: int | None) -> Given:
+    """`given`, and what the crawl in stateDir was given before if it is continued."""
+    if start not in (Start.RESUME, Start.AUTO):
+        return given
+    config, values = Config(), given.values()
+    state = values.get("state_dir", config.state_dir)
+    folder = Path(state)
+    if not nodes and values.get("join"):
+        folder /= values.get("node", config.node)
+    if not nodes and not State(folder).exists:
+        return given
+    merged = going_on(given, folder)
+    # A file that was named before may name another folder.
+    return given if merged is given else merged._replace(pairs=[*merged.pairs, ("stateDir", state)])
 
 
 def _run_nodes(

@@ -1,11 +1,9 @@
 """The defaults of a crawl that has no configuration: those for a newcomer."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from larbinpy.cli.common import Given
-from larbinpy.config import Config, in_environment
+from larbinpy.config import Config, Given, in_environment
 from larbinpy.url import host_of, typed
 
 #: Keywords that choose how far a crawl goes; with one of them, nothing is assumed about it.
@@ -35,12 +33,12 @@ class Defaults:
         return "; ".join(said)
 
 
-def defaults_of(given: Given, output_dir: str | None) -> Defaults:
-    """The defaults for a crawl with this configuration, and this outputDir on the command line."""
+def defaults_of(given: Given) -> Defaults:
+    """The defaults for a crawl with this configuration."""
     if given.has_file:
         return Defaults(Config())
-    variables = in_environment(os.environ)
+    variables = in_environment(given.environ)
     keywords = given.keywords | {name.partition("_")[2].lower() for name in variables}
     stays, keeps = keywords.isdisjoint(_SCOPE), "outputmode" not in keywords
     config = Config(stay="host" if stays else "any", output_mode=("mirror",) if keeps else ())
-    return Defaults(config, stays, keeps and not output_dir)
+    return Defaults(config, stays, keeps and "outputdir" not in keywords)

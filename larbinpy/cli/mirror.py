@@ -14,14 +14,14 @@ from larbinpy.cli.common import (
     config_options,
     files,
     folders,
-    load_config,
+    going_on,
     pace,
     pace_options,
     plain_errors,
     progress_option,
 )
 from larbinpy.cli.mirrored import conclude
-from larbinpy.config import DEFAULT_FILE, Config, ConfigError, texts
+from larbinpy.config import DEFAULT_FILE, Config, ConfigError, Given, texts
 from larbinpy.crawl.crawl import Crawl
 from larbinpy.errors import UserError
 from larbinpy.output.mirror.catalog import NAME, is_rewritten, spelling_of
@@ -110,7 +110,7 @@ def mirror(
     with plain_errors():
         if report is not None:
             check_writable(report)
-        config = configuration(
+        given = given_by(
             urls,
             directory,
             depth,
@@ -122,10 +122,13 @@ def mirror(
             settings,
             allow_private,
         )
-        start = _start(directory, config.state_dir)
+        state = given.values()["state_dir"]
+        start = _start(directory, state)
         if start is Start.RESUME:
             complain(f"continuing the unfinished mirror in {directory}")
-        crawl = Crawl(config, start=start, progress=progress)
+            given = going_on(given, state)
+        config = configuration(given, directory)
+        crawl = Crawl(config, start=start, given=given, progress=progress)
         collect_rarely()
         crawl.run()
         code = conclude(config, crawl.report, report)
@@ -133,7 +136,7 @@ def mirror(
         sys.exit(code)
 
 
-def configuration(
+def given_by(
     urls: Sequence[str],
     directory: str,
     depth: str | None,
@@ -144,34 +147,36 @@ def configuration(
     config_file: str | None,
     settings: Sequence[str],
     allow_private: bool,
-) -> Config:
-    """The settings of a mirror, from the arguments of the command.
-
-    Prints a line if it uses larbin.conf, and one with the settings that it ignores. Raises
-    ConfigError.
-    """
+) -> Given:
+    """What the arguments of the command give. Raises ConfigError."""
     if not urls:
         raise ConfigError("give a URL and the folder of the mirror: larbinpy mirror URL... DIR")
     if "://" in directory:
         raise ConfigError(f"{directory}: give the folder of the mirror as the last argument")
-    state = str(Path(directory) / ".larbinpy")
     more = [
         *(("startUrl", url) for url in urls),
-        *(("outputDir", directory), ("stateDir", state), *_MIRROR),
+        *(("outputDir", directory), ("stateDir", str(Path(directory) / ".larbinpy")), *_MIRROR),
         *([("stay", "prefix")] if no_parent else []),
         *([("purge", "on")] if purge else []),
         *pace(depth, wait, rate),
     ]
-    if config_file is None and Path(DEFAULT_FILE).exists():
+    return Given.by(config_file, settings, allow_private, more)
+
+
+def configuration(given: Given, directory: str) -> Config:
+    """The settings of a mirror in `directory`, from what the user gave.
+
+    Prints a line if it uses larbin.conf, and one with the settings that it ignores. Raises
+    ConfigError.
+    """
+    if given.config_file is None and given.has_file:
         complain(f"using the settings in {DEFAULT_FILE}")
-    own = [*((keyword, "") for keyword in _IGNORED), *more]
-    asked, config = (
-        load_config(config_file, settings, allow_private, each, _DEFAULTS) for each in (more, own)
-    )
-    if config_file is None:
+    own = [*((keyword, "") for keyword in _IGNORED), *given.pairs]
+    asked, config = (each.config(_DEFAULTS) for each in (given, given._replace(pairs=own)))
+    if given.config_file is None:
         # A file that is named is meant for this mirror, so its rules apply.
-        given = (rule for rule in config.rules if rule.source == _COMMAND_LINE)
-        config = replace(config, rules=tuple(given))
+        meant = (rule for rule in config.rules if rule.source == _COMMAND_LINE)
+        config = replace(config, rules=tuple(meant))
     taken = texts(config)
     left = [keyword for keyword, text in texts(asked).items() if text != taken[keyword]]
     if left:

@@ -8,8 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from larbinpy.cli.common import Given
-from larbinpy.config import Config
+from larbinpy.config import Config, Given
 from larbinpy.config.request_kinds import SEED
 from larbinpy.console.terminal.progress import make_progress
 from larbinpy.fleet import require
@@ -36,7 +35,7 @@ def run_nodes(
     """
     require()
     # Here, since only nodes need these modules.
-    from larbinpy.fleet.settings import Renewal, refuse
+    from larbinpy.fleet.settings import refuse, shared
     from larbinpy.nodes.node import Run
     from larbinpy.nodes.supervisor import Plan, Supervisor
 
@@ -53,13 +52,10 @@ def run_nodes(
         seeded = begin if run.has_seeds else ("--set", "startUrl=")
         return command("larbinpy", "crawl", *arguments, *own, *seeded)
 
-    # Seeds and a configuration describe a whole crawl; options alone change one.
-    is_whole = given.has_file or config.start_url or begin[-1] != "--"
-    renewal = Renewal.of(config, None if is_whole else given.written())
     logins = list(_with_logins(chain(seeds, config.start_url)))
     notes = [] if progress == "none" else _about_ports(config, settings)
     folder = Path(config.state_dir)
-    plan = Plan(names, folder, config.join, start, renewal, logins, notes, command_of)
+    plan = Plan(names, folder, config.join, start, shared(config), given, logins, notes, command_of)
     terminal = make_progress(progress, sys.stderr, config.limit_page)
     with closing(terminal):
         return Supervisor(plan, terminal, clock, wall).run()

@@ -1,21 +1,22 @@
 """``larbinpy revisit``."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from larbinpy.cli.common import (
-    Given,
     check_writable,
     collect_rarely,
     complain,
     config_options,
     files,
+    going_on,
     plain_errors,
     progress_option,
 )
-from larbinpy.config import Config, ConfigError
+from larbinpy.config import Config, ConfigError, Given
 from larbinpy.console.text import counted, grouped
 from larbinpy.crawl.crawl import Crawl
 from larbinpy.crawl.revisiting import check
@@ -67,16 +68,16 @@ def revisit(
     with plain_errors():
         more = [("revisit", "on" if follow else "round")]
         more += [("revisitBudget", budget)] if budget is not None else []
-        given = Given.by(config_file, settings, allow_private, more)
-        config = given.config()
+        typed = Given.by(config_file, settings, allow_private, more)
+        state = typed.values().get("state_dir", Config().state_dir)
+        config = replace(going_on(typed, state).config(), state_dir=state)
         _check(config)
         if report is not None:
             check_writable(report)
         crawl = Crawl(
             config,
             start=Start.RESUME,
-            fixed=given.keywords,
-            written=given.written(),
+            fixed=typed.keywords,
             progress=progress,
         )
         collect_rarely()

@@ -1,7 +1,7 @@
 """The settings of a crawl: larbin.conf, environment and command line as one frozen value.
 
 config        the table of settings
-sources       the sources of their values
+sources       the sources of their values; given: what a user gave, and what is kept of it
 grammar       the grammar of larbin.conf
 kinds         the kinds of values; request_kinds: those of requests, fleet_kinds: of nodes
 listing       the settings and their values as text
@@ -15,6 +15,7 @@ registered_domain  the registered domain of a host
 """
 
 from larbinpy.config.config import LIVE, MOST_DEPTH, SETTINGS, Config
+from larbinpy.config.given import Given
 from larbinpy.config.grammar import ConfigError
 from larbinpy.config.listing import describe, texts
 from larbinpy.config.sources import (
@@ -24,7 +25,6 @@ from larbinpy.config.sources import (
     check,
     in_environment,
     load,
-    written,
 )
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "SETTINGS",
     "Config",
     "ConfigError",
+    "Given",
     "assignment",
     "change",
     "check",
@@ -41,5 +42,4 @@ __all__ = [
     "in_environment",
     "load",
     "texts",
-    "written",
 ]

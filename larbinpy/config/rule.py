@@ -164,7 +164,9 @@ def parse_rule(accept: bool, text: str) -> Rule:
 
 def _condition(word: str) -> Condition:
     if len(word) > _LONGEST:
-        raise ValueError(f"{word[:40]!r}... is longer than {_LONGEST} characters")
+        raise ValueError(
+            f"{word[:40]!r}... is longer than {_LONGEST:,} characters; write several rules"
+        )
     if word.startswith("!"):
         raise ValueError(
             f"{word[:80]!r}: a pattern cannot be negated; put a rule with the other keyword "

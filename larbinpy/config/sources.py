@@ -28,7 +28,7 @@ _ENVIRONMENT = "LARBINPY_"
 #: Errors that `check` reports; a file with more is probably not a configuration.
 _MOST_ERRORS = 50
 #: Attributes of lists in which the first item that applies decides.
-_FIRST_DECIDES = ("site_blocks", "rules")
+FIRST_DECIDES = ("site_blocks", "rules")
 #: Why a password is refused on the command line.
 _SEEN = (
     "a password there could be seen by other users of this machine; give the address in "
@@ -53,11 +53,11 @@ def load(
     return _load(path, environ, overrides, at_once, defaults or Config())
 
 
-def written(
+def values(
     path: str | None, environ: Mapping[str, str], overrides: Iterable[tuple[str, str]]
-) -> frozenset[str]:
+) -> dict[str, Any]:
     """The fields of `Config` that these sources set, also those set to the default value."""
-    return frozenset(_values(path, environ, overrides, at_once, Config()))
+    return _values(path, environ, overrides, at_once, Config())
 
 
 def check(
@@ -95,18 +95,18 @@ def _values(
     report: Report,
     defaults: Config,
 ) -> dict[str, Any]:
-    values: dict[str, Any] = {}
+    found: dict[str, Any] = {}
     if path is not None or os.path.lexists(DEFAULT_FILE):
         name = DEFAULT_FILE if path is None else path
-        values |= read(_text(name), name, SETTINGS, report)
+        found |= read(_text(name), name, SETTINGS, report)
     for given in (_from_environment(environ, report), _from_overrides(overrides, report, defaults)):
         # The first block that sets a keyword decides, and the first rule that matches, so those of
         # the stronger source come first.
-        for name in _FIRST_DECIDES:
+        for name in FIRST_DECIDES:
             if given.get(name):
-                given[name] = tuple(dict.fromkeys(given[name] + values.get(name, ())))
-        values |= given
-    return values
+                given[name] = tuple(dict.fromkeys(given[name] + found.get(name, ())))
+        found |= given
+    return found
 
 
 def _consistent(config: Config) -> Config:
@@ -161,7 +161,7 @@ def _from_environment(environ: Mapping[str, str], report: Report) -> dict[str, A
     for name in in_environment(environ):
         keyword, where = name.removeprefix(_ENVIRONMENT), f"environment {name}"
         try:
-            row, value = _assigned(keyword, environ[name], where)
+            row, value = assigned(keyword, environ[name], where)
         except ConfigError as error:
             report(error)
         else:
@@ -183,7 +183,7 @@ def _from_overrides(
     for keyword, text in overrides:
         where = f"command line, {keyword[:60]}"
         try:
-            row, value = _assigned(keyword, text, where)
+            row, value = assigned(keyword, text, where)
             if row.kind is FLEET and has_fleet_password(text):
                 raise ConfigError(f"{where}: {_SEEN}")
         except ConfigError as error:
@@ -194,7 +194,8 @@ def _from_overrides(
     return values
 
 
-def _assigned(keyword: str, text: str, where: str) -> tuple[Setting, Any]:
+def assigned(keyword: str, text: str, where: str) -> tuple[Setting, Any]:
+    """The setting `keyword`, and the value that is `text`. Raises ConfigError."""
     row = SETTINGS.get(keyword.lower())
     if row is None:
         raise ConfigError(f"{where}: {unknown(keyword, SETTINGS)}")
@@ -233,5 +234,5 @@ def change(config: Config, keyword: str, text: str) -> Config:
         raise ConfigError(unknown(keyword, SETTINGS))
     if not text.strip():
         raise ConfigError(f"{keyword[:60]}: its value is missing")
-    row, value = _assigned(keyword, text, keyword[:60])
+    row, value = assigned(keyword, text, keyword[:60])
     return _consistent(replace(config, **{row.attribute: value}))

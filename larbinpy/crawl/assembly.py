@@ -11,7 +11,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, TextIO
 
-from larbinpy.config import Config
+from larbinpy.config import Config, Given
 from larbinpy.console.terminal.fetch_info import FetchInfo
 from larbinpy.console.terminal.progress import PrintStats, Progress, Terminal, make_progress
 from larbinpy.crawl.control.control import Control
@@ -24,6 +24,7 @@ from larbinpy.crawl.ending import Finishing, Stopping
 from larbinpy.crawl.engine import Engine
 from larbinpy.crawl.housekeeping import Housekeeping
 from larbinpy.crawl.intake import NO_SOFT_JUDGE, FateSink, Intake, IntakeSettings
+from larbinpy.crawl.kept_options import KeptOptions
 from larbinpy.crawl.media_types import make_types
 from larbinpy.crawl.own_plug import LinkFilter, RequestChanger
 from larbinpy.crawl.participation import Participation
@@ -72,6 +73,7 @@ class Assembly:
         progress: str,
         around: Surroundings,
         fixed: Collection[str] = (),
+        given: Given | None = None,
     ) -> None:
         self._config = config = part.config
         self._around = around
@@ -91,7 +93,7 @@ class Assembly:
         self._open_network(own_output)
         self._make_frontier(own_output)
         self._make_saved_values([*fixed, *part.changed])
-        self._open_disk(state, own_output)
+        self._open_disk(state, own_output, given)
         self._open_ports(progress, terminal)
         self.notes = part.enter()
         # From here on the state of an earlier crawl is changed.
@@ -206,8 +208,8 @@ class Assembly:
             notes.append(f"{folder}: this crawl is finished; --scratch starts anew")
         return notes
 
-    def _open_disk(self, state: State, own_output: Output | None) -> None:
-        around = self._around
+    def _open_disk(self, state: State, own_output: Output | None, given: Given | None) -> None:
+        around, journal = self._around, self._part.journal
         self._on_disk = OnDisk(
             self._config,
             state,
@@ -229,7 +231,10 @@ class Assembly:
             wall=around.wall,
             tuning=around.tuning,
             closing=around.closing,
-            journal=self._part.journal,
+            more={
+                "options": KeptOptions(Path(self._config.state_dir), given),
+                **({} if journal is None else {"journal": journal}),
+            },
             sessions=self.sessions,
             probes=self._probes,
             revisiting=self._revisiting,

@@ -7,7 +7,7 @@ from itertools import chain
 from typing import TextIO
 
 from larbinpy._version import __version__
-from larbinpy.config import Config, ConfigError, texts
+from larbinpy.config import Config, ConfigError, Given, texts
 from larbinpy.config.request_kinds import SEED
 from larbinpy.console.text import printable
 from larbinpy.crawl.assembly import Assembly
@@ -32,7 +32,9 @@ class Crawl:
     outputMode. `seeds` are added to those of startUrl. A resumed crawl keeps the settings that
     its console has changed, except for keywords in `fixed`. A node compares the fields `written`
     with the crawl that it joins; None: all that are not the default. `assumed` is a line about the
-    others, printed unless it joins. `progress` is auto, bar, log or none.
+    others, printed unless it joins. `given` is what `config` was made of, which is kept for the
+    commands that go on with the crawl; None: what was kept before. `progress` is auto, bar, log or
+    none.
     `clock`, `wall`, `poller` and `tuning` are for tests; the caller closes a given `poller`.
     Raises ConfigError for a seed that is not a URL to crawl.
     """
@@ -47,6 +49,7 @@ class Crawl:
         fixed: Collection[str] = (),
         written: Collection[str] | None = None,
         assumed: str = "",
+        given: Given | None = None,
         progress: str = "none",
         stdout: TextIO | None = None,
         stderr: TextIO | None = None,
@@ -62,6 +65,7 @@ class Crawl:
         self._fixed = fixed
         self._written = written
         self._assumed = assumed
+        self._given = given
         self._progress = progress
         self._stdout = stdout or sys.stdout
         self._stderr = stderr or sys.stderr
@@ -183,6 +187,7 @@ class Crawl:
             progress=self._progress,
             around=around,
             fixed=self._fixed,
+            given=self._given,
         )
         if self._rejoins:
             parts.notes.insert(0, f"{self._rejoins}: this node joins again")

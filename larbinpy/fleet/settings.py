@@ -8,7 +8,6 @@ is compared, also if it is the default; what a command assumes is not.
 import os
 from collections.abc import Collection, Mapping
 from dataclasses import fields, replace
-from typing import NamedTuple
 
 from larbinpy.config import LIVE, Config, ConfigError, change
 from larbinpy.config.config import SETTINGS
@@ -73,25 +72,6 @@ def shared(config: Config) -> dict[str, str]:
         for row in SETTINGS.values()
         if row.keyword not in OWN and _is_changed(row, config)
     }
-
-
-class Renewal(NamedTuple):
-    """Settings of a crawl that nobody runs are replaced by others."""
-
-    settings: Mapping[str, str]
-    #: Keywords whose earlier values go; None: all.
-    replaced: Collection[str] | None
-
-    @classmethod
-    def of(cls, config: Config, written: Collection[str] | None) -> "Renewal":
-        """To those of `config`; only to the fields `written`, unless that is None."""
-        settings = shared(config)
-        if written is None:
-            return cls(settings, None)
-        rows = [row for row in SETTINGS.values() if row.attribute in written]
-        replaced = {row.keyword for row in rows if row.keyword not in OWN}
-        kept = {keyword: text for keyword, text in settings.items() if keyword in replaced}
-        return cls(kept, replaced)
 
 
 def refuse(config: Config) -> None:

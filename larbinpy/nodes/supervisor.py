@@ -1,8 +1,7 @@
 """Runs the nodes of a crawl as processes: starts them, watches them, and ends all together."""
 
-import os
 import signal
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -10,8 +9,10 @@ from math import inf
 from pathlib import Path
 from time import gmtime, strftime
 
+from larbinpy.config import Given
 from larbinpy.console.terminal.progress import Terminal, status_line
 from larbinpy.console.text import printable
+from larbinpy.crawl.kept_options import KeptOptions
 from larbinpy.crawl.sites.logins import Logins
 from larbinpy.errors import UserError
 from larbinpy.exit_status import USAGE
@@ -21,7 +22,6 @@ from larbinpy.fleet.redis.board import RedisBoard
 from larbinpy.fleet.redis.client import Client
 from larbinpy.fleet.redis.overview import Found, Overview
 from larbinpy.fleet.redis.wire import Address
-from larbinpy.fleet.settings import Renewal
 from larbinpy.fleet.vault import Away, CrawlState
 from larbinpy.loop.child import has_ended
 from larbinpy.loop.clock import Clock
@@ -53,8 +53,10 @@ class Plan:
     #: The address of the crawl; empty for a Redis of its own.
     join: str
     start: Start
-    #: Settings that nodes share, if they are others than in the last run.
-    renewal: Renewal
+    #: The settings that nodes share, which may be others than in the last run.
+    settings: Mapping[str, str]
+    #: What the user gave, which is kept for later runs.
+    given: Given
     #: Seeds with logins, which each node has to know: any may get their hosts.
     logins: Iterable[str]
     #: Lines for the user, once nothing refuses the start.
@@ -103,6 +105,7 @@ class Supervisor:
             self._lock(closing)
             self._open_redis(closing)
             self._enter()
+            KeptOptions(self._plan.folder, self._plan.given).cut()
             self._began, started = self._clock(), strftime(_ISO, gmtime(self._wall()))
             for note in self._plan.notes:
                 self._say(note)
@@ -199,7 +202,7 @@ class Supervisor:
             )
         else:
             # Nobody else runs the crawl, so settings may have changed since the last run.
-            asker.ask(partial(self._overview.renew, self._plan.renewal))
+            asker.ask(partial(self._overview.renew, self._plan.settings))
         self._share_logins(is_new=found is None or start is Start.SCRATCH)
 
     def _share_logins(self, *, is_new: bool) -> None:
@@ -214,7 +217,7 @@ class Supervisor:
 
     def _make_nodes(self, closing: ExitStack) -> None:
         # A node is a crawl, which needs the secrets that loginFile names there.
-        variables = {**os.environ, "LARBINPY_JOIN": self._join}
+        variables = {**self._plan.given.environ, "LARBINPY_JOIN": self._join}
         self._nodes = []
         for name in self._plan.names:
             folder = self._plan.folder / name

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from larbinpy.cli.mirror import configuration
+from larbinpy.cli.mirror import configuration, given_by
 from larbinpy.cli.mirror import mirror as mirror_command
 from larbinpy.config import Config
 from larbinpy.output.mirror.catalog import Catalog
@@ -395,7 +395,7 @@ def configured(
         arguments = ["http://a.test/", "site", *options]
         given = mirror_command.make_context("mirror", arguments).params
         del given["progress"], given["report"]
-        config = configuration(**given)
+        config = configuration(given_by(**given), "site")
         return capsys.readouterr().err, config
 
     return configured

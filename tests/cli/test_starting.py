@@ -8,9 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from larbinpy.cli import main
-from larbinpy.cli.common import Given
 from larbinpy.cli.defaults import Defaults, defaults_of
-from larbinpy.config import Config
+from larbinpy.config import Config, Given
 from tests.support.crawling import Asked, Crawler, Web, World, html, missing, one_line
 from tests.support.webserver import Step, Until
 
@@ -81,8 +80,8 @@ def test_a_configuration_is_obeyed(world: World, two_sites: Web) -> None:
     assert world.files() == set()
 
 
-def defaults(given: set[str], folder: str | None = None, file: str | None = None) -> Defaults:
-    return defaults_of(Given(file, [(keyword, "") for keyword in given]), folder)
+def defaults(given: set[str], file: str | None = None) -> Defaults:
+    return defaults_of(Given(file, [(keyword, "") for keyword in given]))
 
 
 def test_what_is_assumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

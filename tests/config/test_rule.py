@@ -92,7 +92,7 @@ def test_a_description_has_the_rules_in_their_order(tmp_path: Path) -> None:
         ('"**.zip size>10M"', "'size>10M' has no colon; write size:>10M"),
         ("/old/", "not a path; write **/old/** for the folder, or /(old)/"),
         ("/docs/v1.0/old_a-b/", "write **/docs/v1.0/old_a-b/** for the folder"),
-        ("**" + "x" * 3000, "is longer than 2000 characters"),
+        ("**" + "x" * 3000, "is longer than 2,000 characters; write several rules"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_line(tmp_path: Path, pattern: str, message: str) -> None:

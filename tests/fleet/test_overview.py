@@ -15,7 +15,7 @@ from larbinpy.fleet.redis.places import Places
 from larbinpy.fleet.redis.topology import RedisAway
 from larbinpy.fleet.redis.vault import RedisVault
 from larbinpy.fleet.redis.wire import Address
-from larbinpy.fleet.settings import Renewal
+from larbinpy.fleet.settings import shared
 from larbinpy.fleet.vault import Crawl, CrawlState
 from larbinpy.loop.poller import Poller
 from tests.support.redisjoin import address, settings_of
@@ -111,20 +111,13 @@ def test_settings_change_but_for_the_shards(ends: Ends) -> None:
     end = ends()
     end.open()
 
-    def renewed(config: Config, *written: str) -> dict[str, str]:
-        renewal = Renewal.of(config, written or None)
-        end.ask(partial(end.overview.renew, renewal))
+    def renewed(config: Config) -> dict[str, str]:
+        end.ask(partial(end.overview.renew, shared(config)))
         return end.open().settings
 
-    host, depth = Config(stay="host"), Config(depth_in_site=3)
-    assert renewed(host) == {"stay": "stay host", "shards": "8"}
-    # Only what was given anew is replaced, also by the default.
-    both = {"stay": "stay host", "depthInSite": "depthInSite 3", "shards": "8"}
-    assert renewed(depth, "depth_in_site", "output_dir") == both
-    assert renewed(Config(shards=3), "stay", "shards") == {
-        "depthInSite": "depthInSite 3",
-        "shards": "8",
-    }
+    assert renewed(Config(stay="host")) == {"stay": "stay host", "shards": "8"}
+    depth = Config(depth_in_site=3, output_dir="pages", shards=3)
+    assert renewed(depth) == {"depthInSite": "depthInSite 3", "shards": "8"}
     assert renewed(Config()) == {"shards": "8"}
 
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from larbinpy.config import Given
 from larbinpy.console.terminal.progress import Snapshot
 from larbinpy.exit_status import Ending
 from larbinpy.fleet.identity import Identity
-from larbinpy.fleet.settings import Renewal
 from larbinpy.fleet.vault import CrawlState
 from larbinpy.loop.clock import clock, wall
 from larbinpy.nodes.node import Run
@@ -34,7 +34,7 @@ echo ready >&2
 for n in $(seq 1000); do sleep 0.02; done
 exit 2
 """
-_NO_CHANGE = Renewal({}, {})
+_NOTHING = Given(None, [])
 #: Seconds for a run.
 _PATIENCE = 30.0
 
@@ -58,7 +58,15 @@ class Command:
 
     def run(self) -> Any:
         plan = Plan(
-            ["1", "2"], self.folder, self._join, Start.AUTO, _NO_CHANGE, [], [], self._command
+            ["1", "2"],
+            self.folder,
+            self._join,
+            Start.AUTO,
+            {},
+            _NOTHING,
+            [],
+            [],
+            self._command,
         )
         return Supervisor(plan, self, self._clock, wall).run()
 

@@ -115,6 +115,24 @@ def test_it_is_stopped_and_resumed_as_a_whole(nodes: Nodes) -> None:
     assert "this crawl" not in nodes.crawler.err
 
 
+def test_nodes_go_on_with_their_options(nodes: Nodes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LARBINPY_RETRIES", "1")
+    crawler = nodes.start("--nodes", "2", "--set", "userAgent=first", wait=0.3)
+    monkeypatch.undo()
+    nodes.until_fetched(4)
+    crawler.signal(signal.SIGINT)
+    assert nodes.finish(crawler) == 11
+    assert nodes.run("--nodes", "2", "--resume", wait=0.0, seeded=False) == 0, nodes.crawler.err
+    assert nodes.crawler.err.startswith(
+        "larbinpy: given earlier: UserAgent first, retries 1; --set changes that\n"
+    )
+    assert nodes.fetched() == dict.fromkeys(nodes.urls, 1)
+    shared = nodes.world.state / "1" / "options.json"
+    given = json.loads(shared.read_text())
+    assert ["UserAgent", "first"] in given["options"]
+    assert given["environment"]["LARBINPY_RETRIES"] == "1"
+
+
 def test_resume_needs_a_crawl(nodes: Nodes) -> None:
     assert nodes.run("--nodes", "2", "--resume") == 2
     assert one_line(nodes.crawler) == "larbinpy: state: no saved crawl here\n"
@@ -245,7 +263,12 @@ def test_nodes_join_another_redis(nodes: Nodes, redis: RedisServer) -> None:
     where = ("--join", address(redis))
     assert nodes.run(*where, "--nodes", "2", "--node", "x", wait=0.0) == 0, nodes.crawler.err
     assert nodes.fetched() == dict.fromkeys(nodes.urls, 1)
-    assert sorted(path.name for path in nodes.world.state.iterdir()) == ["lock", "x1", "x2"]
+    assert sorted(path.name for path in nodes.world.state.iterdir()) == [
+        "lock",
+        "options.json",
+        "x1",
+        "x2",
+    ]
     first = settings_of(redis)
     assert first["state"] == "finished"
     # Others may have a part in it, so --scratch empties the folders of these nodes only.

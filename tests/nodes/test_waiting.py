@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from larbinpy.config import Given
 from larbinpy.console.terminal.progress import Snapshot
-from larbinpy.fleet.settings import Renewal
 from larbinpy.nodes.supervisor import Plan, Supervisor
 from larbinpy.storage.state import Start, StateError
 
-_NO_CHANGE = Renewal({}, {})
+_NOTHING = Given(None, [])
 
 
 class Said:
@@ -49,7 +49,7 @@ def owner(tmp_path: Path) -> Iterator[int]:
 
 def supervisor(folder: Path, said: Said, *times: float) -> Supervisor:
     """One whose clock shows these `times`, one after the other, and then fails."""
-    plan = Plan(["1"], folder, "", Start.AUTO, _NO_CHANGE, [], [], lambda run: [])
+    plan = Plan(["1"], folder, "", Start.AUTO, {}, _NOTHING, [], [], lambda run: [])
     return Supervisor(plan, said, iter(times).__next__, lambda: 0.0)
 
 

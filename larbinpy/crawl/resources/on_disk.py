@@ -79,12 +79,13 @@ class OnDisk:
         wall: Clock,
         tuning: Tuning,
         closing: ExitStack,
-        journal: SavedPart | None = None,
+        more: Mapping[str, SavedPart] = NO_PARTS,
         sessions: Values | None = None,
         probes: Probes | None = None,
         revisiting: "Revisiting | None" = None,
     ) -> None:
-        """`journal` is that of a node of a fleet; `sessions` are those of loginFile.
+        """`more` are parts of the state, such as the journal of a node of a fleet; `sessions` are
+        those of loginFile.
 
         `probes` are those of probeSoft404; `revisiting` gets the output through which it asks the
         database.
@@ -119,17 +120,18 @@ class OnDisk:
         syncing = Syncing(poller, _folders_to_flush(config))
         closing.callback(syncing.wait)
         every = tuning.checkpoint_can_reload if config.can_reload else tuning.checkpoint
+        if "journal" in more:
+            every = config.round_time
         saved_probes = SavedProbes(folder, probes)
         closing.callback(saved_probes.close)
-        more: dict[str, SavedPart] = {
+        parts: dict[str, SavedPart] = {
             "logins": logins,
             "cookies": SavedCookies(folder, jar),
             "sessions": SavedSessions(folder, sessions),
             "probes": saved_probes,
+            **more,
         }
-        if journal is not None:
-            every, more["journal"] = config.round_time, journal
-        self._saved = saved_by(frontier, self.journals, self.output, syncing, more, values)
+        self._saved = saved_by(frontier, self.journals, self.output, syncing, parts, values)
         self.saving = Saving(Checkpoints(state, self._saved, every), stats, clock)
 
     def take_up(self, now: float) -> None:

@@ -1,6 +1,7 @@
 """Looks at a crawl on Redis without joining it, and forgets one that nobody runs."""
 
 import json
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from larbinpy.fleet.identity import node_of
@@ -10,20 +11,14 @@ from larbinpy.fleet.redis.client import Client
 from larbinpy.fleet.redis.forgetting import Forgetting
 from larbinpy.fleet.redis.keys import Keys
 from larbinpy.fleet.redis.wire import pack
-from larbinpy.fleet.settings import Renewal
 from larbinpy.fleet.vault import Away, CrawlState, Then
 
-#: crawl: settings, and the keywords that they replace, or "all".
+#: crawl: its settings.
 _RENEW = """
 local has = redis.call('HGET', KEYS[1], 'settings')
 if not has then return 0 end
-local settings = cjson.decode(has)
-for key in pairs(settings) do
-  if key ~= 'shards' and (ARGV[2] == 'all' or ARGV[2]:find(' ' .. key .. ' ', 1, true)) then
-    settings[key] = nil
-  end
-end
-for key, text in pairs(cjson.decode(ARGV[1])) do settings[key] = text end
+local settings = cjson.decode(ARGV[1])
+settings['shards'] = cjson.decode(has)['shards']
 redis.call('HSET', KEYS[1], 'settings', cjson.encode(settings))
 return 1
 """
@@ -86,11 +81,10 @@ class Overview:
         for command in (pack("HMGET", keys.crawl, "id", "state"), pack("HGETALL", keys.beats)):
             self._client.send(keys.slot, command, came)
 
-    def renew(self, renewal: Renewal, then: Then[None]) -> None:
+    def renew(self, settings: Mapping[str, str], then: Then[None]) -> None:
         """Change the settings that nodes share; the number of shards stays."""
-        text = json.dumps(dict(renewal.settings), sort_keys=True)
-        which = "all" if renewal.replaced is None else f" {' '.join(sorted(renewal.replaced))} "
-        data = pack("EVAL", _RENEW, 1, self._keys.crawl, text, which)
+        text = json.dumps(dict(settings), sort_keys=True)
+        data = pack("EVAL", _RENEW, 1, self._keys.crawl, text)
         self._client.send(
             self._keys.slot, data, lambda reply: then(reply if isinstance(reply, Away) else None)
         )
