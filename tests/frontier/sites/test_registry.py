@@ -363,6 +363,7 @@ class SmallCrawl(Crawl):
         admitted=1,
         expiry_step=1,
     )
+    drops_rules = True
 
     @invariant()
     def urls_are_counted_where_they_are(self) -> None:
