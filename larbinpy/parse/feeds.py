@@ -23,6 +23,8 @@ ROOTS = frozenset({"urlset", "sitemapindex", "rss", "RDF", "feed"})
 #: Elements that name the page of an entry, by their preference: see `page_of`.
 LINKS = ("loc", "link", "guid")
 
+_SITEMAPS = frozenset({"urlset", "sitemapindex"})
+
 #: "must be no larger than 50MB (52,428,800 bytes)" uncompressed, says the protocol.
 MAX_DECODED = 50 * 1024 * 1024
 _CHUNK = 64 * 1024
@@ -136,12 +138,14 @@ def elements(
     tags = tuple(f"{{*}}{name}" for name in (*ROOTS, *names))
     parser = etree.XMLPullParser(events=("start", "end"), tag=tags, encoding=encoding, **SAFE)
     root = None
+    has_ended = False
     taken = 0
     try:
         for chunk in _mended(chunks):
             parser.feed(chunk)
             for event, element in parser.read_events():
                 if event == "end":
+                    has_ended = element is root
                     yield element
                 elif root is None:
                     root = element
@@ -151,9 +155,12 @@ def elements(
             taken += len(chunk)
             if taken > _BARREN_START + _BARREN_SHARE * found():
                 cut(f"only its first {taken:,} bytes, which have hardly any URL")
-                break
+                return
     except etree.LxmlError:
         cut("its XML is broken")
+    # Feeds may have broken markup in their texts, which hides their end.
+    if root is not None and not has_ended and local_name(root) in _SITEMAPS:
+        cut("its XML ends too early")
 
 
 def read_lines(text: str, out: Collector) -> None:

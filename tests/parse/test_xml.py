@@ -344,6 +344,7 @@ def test_a_long_sitemap_is_read_in_steps() -> None:
             "early",
         ),
         (gzip.compress(b"<urlset></urlset>", mtime=0) + b"\x1f\x8b\x08\xff\xff", "damaged"),
+        (b"<urlset><url><loc>http://h.example/</loc></url><url><lo", "ends too early"),
         (b"<urlset>" + b"<x>nothing</x>" * 90_000 + b"</urlset>", "hardly any URL"),
     ],
 )
