@@ -762,6 +762,17 @@ def test_a_page_that_comes_while_another_is_removed_keeps_its_file(
         assert catalog.purging() == []
 
 
+def test_a_page_that_took_the_name_of_another_keeps_it(tmp_path: Path) -> None:
+    """A kill came after the name was given up and before the catalog forgot that."""
+    write(tmp_path, page("http://h/a", "GIF", "image/gif"))
+    with closing(Catalog(tmp_path)) as catalog:
+        catalog.leave("h/a", "h/b")
+    BrowsableMirror(tmp_path, PLAIN).close()
+    assert files(tmp_path) == {"h/a": "GIF"}
+    with closing(Catalog(tmp_path)) as catalog:
+        assert catalog.leaving() == []
+
+
 def test_a_folder_in_the_place_of_a_page_is_no_obstacle(tmp_path: Path) -> None:
     """As after a power cut that lost the catalog's note of a move, but not the move."""
     pages = [page("http://h/p", "<p>"), page("http://h/q", "GIF", "image/gif")]
