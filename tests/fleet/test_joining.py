@@ -61,7 +61,7 @@ def test_scratch_empties_the_folder_of_a_node_and_nothing_else(
     assert web.run(*join, wait=0.0) == 2
     assert one_line(web.crawler) == (
         f"larbinpy: {address(redis)}: this crawl is gone: it was forgotten, or Redis has lost its "
-        "data; pages stay in save/a, --scratch begins anew\n"
+        "data; --scratch begins anew\n"
     )
     assert settings_of(redis) == {}
     assert web.run(*join, "--scratch", wait=0.0) == 0, web.crawler.err
