@@ -22,17 +22,25 @@ class Asker:
 
     def __init__(self, address: str) -> None:
         self.poller = Poller()
-        self.client = Client(self.poller, time.monotonic, Address.of(address))
+        self._ahead = 0.0
+        self.client = Client(self.poller, self._now, Address.of(address))
         self.vault = RedisVault(self.client)
 
     def close(self) -> None:
         self.client.close()
         self.poller.close()
 
+    def leap(self, seconds: float) -> None:
+        """Let the node's clock leap, as if so many seconds had passed without any answer."""
+        self._ahead += seconds
+
+    def _now(self) -> float:
+        return time.monotonic() + self._ahead
+
     def pump(self, longest: float = 0.02) -> None:
         """One turn of the loop, of so many seconds at most."""
-        self.client.step(time.monotonic())
-        due = self.client.deadline - time.monotonic()
+        self.client.step(self._now())
+        due = self.client.deadline - self._now()
         self.poller.wait(min(max(due, 0.0), longest))
 
     def until(self, holds: Callable[[], Any], patience: float = _PATIENCE) -> None:

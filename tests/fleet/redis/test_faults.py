@@ -83,13 +83,16 @@ def test_every_verb_is_answered_once_when_the_connection_ends(
 
 
 def test_a_silent_network_counts_as_away_after_five_seconds(
-    engine: RedisServer, connect: Connect
+    redis: RedisServer, connect: Connect
 ) -> None:
-    with proxied(connect, engine) as (one, proxy):
+    with proxied(connect, redis) as (one, proxy):
         proxy.is_silent = True
         answers = one.start("beat", "one.1")
-        one.run(4.5)
+        one.run(0.1)
+        one.leap(4.0)
+        one.run(0.1)
         assert answers == []
+        one.leap(1.0)
         one.until(lambda: answers, 1.5)
         assert isinstance(answers[0], Away)
         assert one.client.trouble.endswith("does not answer")
