@@ -60,6 +60,11 @@ def test_it_ends_when_all_have_answered() -> None:
     assert gathering.silent == []
 
 
+def test_without_nodes_it_is_over_once_the_order_is_given() -> None:
+    board = FakeBoard()
+    assert ended(board, gathering_of(board)) < 1
+
+
 def test_a_dead_node_is_not_waited_for() -> None:
     board = FakeBoard(a="a.1", b="b.1")
     gathering = gathering_of(board)

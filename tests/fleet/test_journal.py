@@ -353,3 +353,27 @@ def test_the_vault_has_what_is_owed(steps: list[str | int]) -> None:
     for _ in range(2):
         round_of(journal, stored)
     assert stored.lines == ["more"]
+
+
+def test_rounds_keep_the_pace_of_checkpoints() -> None:
+    journal, _ = serving(Journal())
+    assert not journal.is_due
+    journal.tidy(journal.cut())
+    assert journal.is_due
+    journal.settle(journal.next_round())
+    assert not journal.is_due
+
+
+def test_a_loose_shard_is_thinned_out_by_its_next_owner() -> None:
+    lines = [f"line {number}" for number in range(100)]
+    blocks = [(block, pack(lines), b"\x01") for block in range(5)]
+    journal, found = serving(Journal(lines=100), loaded=blocks)
+    assert len(found) == 5
+    sparse = journal.sparse()
+    assert sparse is not None
+    assert sorted(sparse[2]) == [0, 1, 2, 3, 4]
+    # They are read once.
+    journal.put(3, 1, "new")
+    journal.tidy(journal.cut())
+    journal.settle(journal.next_round())
+    assert journal.sparse() is None

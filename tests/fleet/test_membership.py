@@ -1,5 +1,6 @@
 """A crawl as a node: its turns in the vault, its shards that leave, and its end."""
 
+from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,10 +16,11 @@ from larbinpy.crawl.fleet.reports import Work
 from larbinpy.fetch.settings import Request, RequestOptions
 from larbinpy.fleet.identity import Identity
 from larbinpy.fleet.journal import Journal
-from larbinpy.fleet.letters import pack
+from larbinpy.fleet.letters import pack, unpack
 from larbinpy.fleet.memory.engine import Engine
 from larbinpy.fleet.shards import shard_of
 from larbinpy.fleet.vault import CrawlState
+from larbinpy.output.plug import NoFeeder
 from larbinpy.storage.store import encode
 from larbinpy.url import Url
 from tests.support.enginefakes import Clock, FakeFetcher
@@ -36,9 +38,9 @@ OWED = encode(Url("http://owed.test/", 5))
 class Fleet:
     """Nodes of one crawl, at a time that is told."""
 
-    def __init__(self, folder: Path, limit: int = 0) -> None:
+    def __init__(self, folder: Path, limit: int = 0, window: float = 0.0) -> None:
         self.folder = folder
-        self.engine = Engine(SHARDS)
+        self.engine = Engine(SHARDS, window=window)
         self.pages = Pages(limit)
         self.posted = Posted(self.pages)
         self.clock = Clock()
@@ -67,11 +69,24 @@ class Fleet:
                 node.step(self.now)
 
 
+class Outputs(NoFeeder):
+    """Outputs that have finished when the test says so."""
+
+    has_finished = True
+    awaits = "the outputs"
+
+    def finish(self) -> bool:
+        return self.has_finished
+
+
 class Node:
     """A node whose requests the test gives and ends."""
 
     def __init__(self, name: str, fleet: Fleet, wait_by: str = "ip", latency: float = 0.0) -> None:
         self.name = name
+        self.mode = Mode()
+        self.outputs = Outputs()
+        self.sessions = count(1)
         self.board = MemoryBoard(fleet.engine, fleet.posted, lambda: latency)
         folder = fleet.folder / name
         folder.mkdir()
@@ -84,13 +99,14 @@ class Node:
             self.board,  # type: ignore[arg-type]
             self.journal,
             frontier,
-            lambda: f"{name}.1-1",
+            lambda: f"{name}.1-{next(self.sessions)}",
             lambda session: False,
             config,
             config.limit_page,
             Identity("crawl", "crawl", folder),
-            Mode(),
+            self.mode,
             fleet.clock,
+            self.outputs,
         )
         self.fetcher = FakeFetcher([], 4)
         self.turns = self.member.fetching(
@@ -195,8 +211,9 @@ def test_by_site_two_sites_of_an_address_have_turns_of_their_own(fleet: Fleet) -
     assert two.fetcher.busy == 1
 
 
-def test_what_was_given_while_redis_was_away_is_passed_on_before_a_restart(fleet: Fleet) -> None:
+def test_what_was_given_while_redis_was_away_is_passed_on_before_a_restart(tmp_path: Path) -> None:
     """The crawl that is assembled then does not have it."""
+    fleet = Fleet(tmp_path, window=1.0)
     node = fleet.node("a", latency=0.3)
     fleet.go(5.0)
     node.board.cut(fleet.now + 2.0, lambda: None)
@@ -211,14 +228,17 @@ def test_a_node_that_leaves_gives_back_the_rest_of_its_share(tmp_path: Path) -> 
     fleet = Fleet(tmp_path, limit=1000)
     node = fleet.node("a")
     node.works()
+    assert node.member.steering.holds == "this node waits for its share of limitPage"
     fleet.go(5.0)
     assert fleet.pages.left < 1000
+    assert not node.member.holds
     node.stats.success = 20
     until = fleet.now + 10.0
     while not node.member.finish():
         assert fleet.now < until
         fleet.go(STEP)
     assert fleet.pages.left + 20 == 1000
+    # It reports once more, as there were more pages.
     assert fleet.posted.reports["a"][1]["pages"] == 20
 
 
@@ -247,3 +267,112 @@ def test_a_shard_that_leaves_is_busy_until_its_requests_have_landed(tmp_path: Pa
         clock.now += STEP
         local.busy(1)
     assert not local.busy(1)
+
+
+def test_a_node_that_was_away_begins_anew_once_it_may_open_requests(fleet: Fleet) -> None:
+    """What was in flight was aborted, so that its frontier lacks these URLs."""
+    node = fleet.node("a")
+    fleet.go(5.0)
+    node.fetch("http://a.test", fleet.now)
+    fleet.go(1.0)
+    node.board.cut(fleet.now + 60.0, lambda: None)
+    fleet.go(59.0)
+    assert node.fetcher.busy == 0
+    with pytest.raises(Restart, match="this node was away from Redis"):
+        fleet.go(3.0)
+
+
+def test_a_node_whose_session_is_lost_begins_anew(fleet: Fleet) -> None:
+    node = fleet.node("a")
+    fleet.go(5.0)
+    node.board.bury("a.1-1", 5, lambda answer: None)
+    node.board.quit("a.1-1", lambda answer: None)
+    with pytest.raises(Restart, match="others took this node for dead"):
+        fleet.go(3.0)
+
+
+def test_a_node_that_cannot_join_begins_anew(fleet: Fleet) -> None:
+    """The next try says why, as at the first start."""
+    fleet.engine.remove()
+    fleet.node("a")
+    with pytest.raises(Restart, match="the crawl is gone"):
+        fleet.go(3.0)
+
+
+def test_a_node_of_a_stopped_crawl_stops(fleet: Fleet) -> None:
+    node = fleet.node("a")
+    fleet.go(5.0)
+    assert not node.mode.stop
+    node.board.declare(CrawlState.RUNNING, CrawlState.STOPPED, lambda state: None)
+    fleet.go(2.0)
+    assert node.mode.stop
+
+
+def test_nodes_are_paused_as_long_as_their_fleet(fleet: Fleet) -> None:
+    node = fleet.node("a")
+    node.works()
+    running, paused = CrawlState.RUNNING, CrawlState.PAUSED
+    lines: list[str] = []
+    for old, new in ((running, paused), (paused, running), (running, paused)):
+        fleet.go(5.0)
+        assert node.mode.paused == (old is paused)
+        lines += [*node.member.second(fleet.now), *node.member.second(fleet.now)]
+        node.board.declare(old, new, lambda state: None)
+    assert lines == ["the fleet is paused", "this node has joined the fleet"]
+
+
+def test_the_loop_wakes_for_what_redis_has_to_be_sent(fleet: Fleet) -> None:
+    node = fleet.node("a")
+    fleet.go(5.0)
+    assert node.member.deadline > fleet.now
+    node.board.client.deadline = fleet.now - 1.0
+    assert node.member.deadline == fleet.now - 1.0
+
+
+def test_a_node_leaves_when_its_outputs_have_finished(fleet: Fleet) -> None:
+    node = fleet.node("a")
+    node.works()
+    fleet.go(5.0)
+    node.outputs.has_finished = False
+    for _ in range(100):
+        assert not node.member.finish()
+        fleet.go(STEP)
+    assert node.member.node.session
+    assert node.member.awaits == "the outputs"
+    node.outputs.has_finished = True
+    while not node.member.finish():
+        fleet.go(STEP)
+    assert not fleet.engine.sessions
+
+
+def test_reports_go_on_after_redis_was_away(fleet: Fleet) -> None:
+    nodes = [fleet.node(name) for name in "ab"]
+    for node in nodes:
+        node.works()
+    fleet.go(20.0)
+    session, other = nodes
+    session.board.cut(fleet.now + 2.0, lambda: None)
+    fleet.go(6.0)
+    at, report = fleet.posted.reports["a"]
+    assert fleet.now - at < 3.0
+    assert report["joined_s"] == pytest.approx(26.0, abs=4.0)
+    assert other.member.describe()["shards_served"] == SHARDS
+    fleet.nodes.remove(session)
+    fleet.go(20.0)
+    described = other.member.describe()
+    assert [node["alive"] for node in described["nodes"]] == [False, True]
+    assert described["shards_served"] == described["shards"] == SHARDS
+
+
+def test_blocks_that_are_mostly_done_are_thinned_out(fleet: Fleet) -> None:
+    node = fleet.node("a")
+    fleet.go(5.0)
+    origins = [node.journal.put(0, number, f"line {number}") for number in range(500)]
+    for origin in origins[::2] + origins[1::4]:
+        node.journal.done(origin)
+    fleet.go(3.0)
+    answers: list[Any] = []
+    node.board.read_blocks(0, range(3), answers.append)
+    fleet.go(STEP)
+    [blocks] = answers
+    assert [sum(map(bool, unpack(packed))) for _, packed, _ in blocks] == [32, 32, 32]

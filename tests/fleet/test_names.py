@@ -177,6 +177,17 @@ def test_redis_with_trouble_is_not_asked(one: NamesWorld) -> None:
     one.second()
     one.get("many.test")
     assert one.redis.found == ["many.test"]
+    assert list(one.redis.known) == ["many.test"], "what was found before is not told late"
+
+
+def test_absences_are_read_until_there_are_no_more(one: NamesWorld) -> None:
+    one.redis.messages.append(["no.test"])
+    one.names.step(one.now, one.reported.append)
+    one.redis.answer()
+    assert one.names.deadline == 0.0
+    one.names.step(one.now, one.reported.append)
+    one.redis.answer()
+    assert one.names.deadline == one.now + 1.0
 
 
 def test_a_connection_that_ends(one: NamesWorld) -> None:

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from larbinpy.fleet.letters import pack
+from larbinpy.fleet.members import ABORT
 from larbinpy.fleet.memory.connection import MemoryVault
-from larbinpy.fleet.vault import CrawlState
-from tests.support.fleetmodel import STEP, Crawl, World, machine
+from larbinpy.fleet.vault import Away, Behind, CrawlState, Verdict
+from tests.support.fleetmodel import STEP, WAIT, Crawl, World, machine
 
 
 def running(nodes: int, seconds: float = 4.0, *, latency: float = 0.0) -> World:
@@ -172,6 +174,117 @@ def test_a_restart_of_redis_begins_another_session_which_rests_first() -> None:
     go(world, 5.5)
     assert crawl.node.may_open(world.now)
     world.run([])
+
+
+def test_a_lost_session_is_no_member_and_hears_no_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = running(2, 6.0)
+    [crawl, _] = world.crawls
+    held: list[Callable[[Any], None]] = []
+    monkeypatch.setattr(crawl.vault, "beat", lambda session, then: held.append(then))
+    go(world, 1.0)
+    monkeypatch.undo()
+    world.has_faults = True
+    crawl.node.lose("a commit was refused")
+    go(world, 2 * STEP)
+    # Its shards need not wait until it counts as dead.
+    assert "n1.1" not in world.engine.sessions
+    go(world, 2.0)
+    held[0](Verdict.GONE)
+    go(world, 2.0)
+    assert crawl.node.session == "n1.2"
+    world.run([])
+
+
+def test_all_requests_rest_for_the_longest_turn_after_a_restart() -> None:
+    """One that was in flight may have ended just before: ABORT, and waitDuration."""
+    world = running(1, 6.0)
+    [crawl] = world.crawls
+    world.forget(0.0)
+    begun = world.now
+    while not (crawl.node.session == "n1.2" and crawl.node.may_open(world.now)):
+        world.step()
+    assert ABORT + WAIT <= world.now - begun < ABORT + WAIT + 3 * STEP
+
+
+def test_nothing_is_opened_once_redis_may_have_forgotten_turns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The connection knows it before the next step of the node."""
+    world = running(1, 6.0)
+    [crawl] = world.crawls
+    assert crawl.node.may_open(world.now)
+    monkeypatch.setattr(crawl.vault, "_lost", "Redis was restarted")
+    assert not crawl.node.may_open(world.now)
+
+
+def test_what_is_in_flight_is_aborted_each_time_that_redis_is_away() -> None:
+    world = running(1, 6.0)
+    [crawl] = world.crawls
+    for _ in range(2):
+        while not is_fetching(crawl):
+            world.step()
+        for request in crawl.flight:
+            request.end = float("inf")
+        world.cut(crawl, 8.0)
+        go(world, 6.0)
+        assert not is_fetching(crawl)
+        go(world, 4.0)
+
+
+def test_a_state_that_was_not_declared_for_sure_is_declared_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World(7, pages=30)
+    world.start(0.0)
+    [crawl] = world.crawls
+    lost: list[Callable[[Any], None]] = []
+    monkeypatch.setattr(crawl.vault, "declare", lambda old, new, then: lost.append(then))
+    while not lost:
+        world.step()
+    monkeypatch.undo()
+    lost.pop()(Away("the connection was lost"))
+    go(world, 1.0)
+    assert crawl.node.state is CrawlState.RUNNING
+    world.run([])
+
+
+def test_a_shard_that_cannot_be_left_ends_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its number says that something was written which this node does not know."""
+    world = running(1, 6.0)
+    [crawl] = world.crawls
+    world.has_faults = True
+
+    def leave(shard: int, session: str, n: int, then: Callable[[Any], None]) -> None:
+        crawl.vault.look(lambda look: then(Behind(99)))
+
+    monkeypatch.setattr(crawl.vault, "leave", leave)
+    crawl.node.leave()
+    while not crawl.node.lost:
+        world.step()
+    assert "has number 99 instead of" in crawl.node.lost
+
+
+def test_a_node_tells_how_long_its_last_round_took() -> None:
+    world = running(1, 6.0, latency=0.5)
+    [crawl] = world.crawls
+    lags = []
+    for _ in range(100):
+        world.step()
+        lags.append(crawl.node.lag)
+    assert 0.0 < min(lags) <= max(lags) < 3.0
+
+
+def test_letters_come_in_while_nothing_can_be_saved(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Crawl, "save", lambda crawl, now: None)
+    world = running(1, 6.0)
+    [crawl] = world.crawls
+    assert crawl.journal.has_news
+    url = "http://h3.test/new"
+    shard = crawl.shard(url)
+    before = crawl.journal.inbox_at()[shard]
+    crawl.vault.post({shard: pack([url])}, lambda answer: None)
+    go(world, 1.0)
+    assert crawl.journal.inbox_at()[shard] == before + 1
 
 
 def test_a_node_that_was_stopped_joins_under_another_name() -> None:

@@ -13,7 +13,7 @@ class Node:
 
     def __init__(self, limit: int) -> None:
         self.pages = Pages(limit)
-        self.engine = Engine(1)
+        self.engine = Engine(1, window=0.0)
         self.delay = 0.0
         self.board = MemoryBoard(self.engine, Posted(self.pages), lambda: self.delay)
         self.mode = Mode()
@@ -55,3 +55,34 @@ def test_an_answer_from_before_a_change_does_not_count(limit: int) -> None:
         for later in range(10):
             node.go((moment + later) / 10)
             assert node.page_limit.limit == limit, (moment, later)
+
+
+def test_a_draw_that_was_not_answered_is_repeated() -> None:
+    node = Node(100)
+    node.delay = 0.3
+    node.go(0.2)
+    node.board.cut(0.5, lambda: None)
+    node.go(3.0)
+    assert node.fetched == 30
+
+
+def test_what_nobody_has_left_is_asked_for_every_two_seconds() -> None:
+    node = Node(20)
+    node.go(10.0)
+    assert node.fetched == 20
+    before = node.pages.draws
+    node.go(20.0)
+    assert node.pages.draws - before == 5
+    # A new limit is asked for at once.
+    node.change(25)
+    node.go(20.3)
+    assert node.fetched > 20
+
+
+def test_pages_of_the_runs_before_count() -> None:
+    node = Node(40)
+    node.pages.of["a"], node.pages.left = 25, 15
+    node.page_limit.begin("a", 25)
+    node.go(10.0)
+    assert node.fetched == 15
+    assert node.pages.left == 0

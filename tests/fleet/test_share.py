@@ -123,6 +123,20 @@ def test_pages_count_that_were_fetched_before_there_was_a_limit() -> None:
     assert sum(node.fetched for node in nodes) == 150
 
 
+def test_pages_of_a_node_that_asks_later_count_for_a_new_limit() -> None:
+    pages = Pages(0)
+    first, later = nodes = [Node("a", pages), Node("b", pages)]
+    for node in nodes:
+        node.fetch(60)
+        node.step(2)
+    pages.change(150)
+    first.share.change(150)
+    while not first.is_out:
+        first.step(2)
+        first.fetch(7)
+    assert first.fetched + later.fetched == 150
+
+
 def test_a_new_limit_ends_nothing_before_it_is_known_what_is_left() -> None:
     pages = Pages(0)
     node = Node("a", pages)
@@ -152,7 +166,7 @@ def test_pages_in_flight_count_before_others_draw_ahead() -> None:
         node.step(2)
     slow.busy, slow.fetched = 0, 20
     while not (slow.is_out and fast.is_out):
-        for node in (slow, fast):
+        for node in (fast, slow):
             node.step(2)
             node.fetch(10)
     assert slow.fetched + fast.fetched == 30

@@ -155,6 +155,30 @@ def test_a_trap_is_recognised_where_its_host_is(tmp_path: Path, journal: FakeJou
     assert len(owed(frontier)) == 10
 
 
+def test_a_url_that_is_fetched_again_is_no_trap(tmp_path: Path, journal: FakeJournal) -> None:
+    frontier = make(tmp_path, journal, traps=TrapSettings(limit_by_shape=10))
+    lines = [encode(Url(f"http://a.test/{number}", 5)) for number in range(10)]
+    frontier.receive(lines)
+    assert not frontier.view.has_repeats
+    frontier.receive([f"!{line}" for line in lines])
+    assert len(owed(frontier)) == 20
+    assert frontier.view.has_repeats
+
+
+def test_a_decided_url_is_queued_again_where_its_host_is(
+    frontier: SharedFrontier, journal: FakeJournal
+) -> None:
+    frontier.seed("a.test/x")
+    World(frontier).run()
+    frontier.put_back(Url("http://a.test/x", 5))
+    frontier.put_back(Url("http://b.test/x", 5))
+    assert owed(frontier) == ["http://a.test/x"]
+    [(_, line)] = journal.passed_on
+    journal.here.add(2)
+    frontier.receive([line, line])
+    assert owed(frontier) == ["http://a.test/x", "http://b.test/x", "http://b.test/x"]
+
+
 def test_what_was_found_before_is_taken_over(
     frontier: SharedFrontier, journal: FakeJournal
 ) -> None:

@@ -120,6 +120,16 @@ def test_bytes_of_a_site_are_counted_over_all_nodes(tmp_path: Path) -> None:
     assert crawl(two, World(two.frontier, replies=large, now=first.now), 2, 3, 4) == ["/2", "/3"]
 
 
+def test_counts_of_a_site_may_come_in_two_parts(tmp_path: Path) -> None:
+    large = {f"{A}/{number}": {"received": 400} for number in range(9)}
+    for number, order in enumerate((("b", "p"), ("p", "b"))):
+        node = Node(tmp_path / f"{number}", **limited(pages=5, received=1000))
+        for kind in order:
+            node.frontier.take_over({kind + A: {"b": 500, "p": 1}[kind]}, {}, 0.0)
+        node.serve()
+        assert crawl(node, World(node.frontier, replies=large), 2, 3, 4) == ["/2", "/3"]
+
+
 def test_a_pause_that_a_site_asked_for_goes_on(tmp_path: Path) -> None:
     one, two = (Node(tmp_path / name, least=1.0, most=600.0) for name in "ab")
     one.serve()

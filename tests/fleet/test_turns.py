@@ -218,3 +218,26 @@ def test_without_a_wait_there_are_no_turns() -> None:
     assert (hall.taker.rests, hall.taker.renewed) == ([], [])
     hall.start(2)
     assert [address for address, _ in hall.taker.asked] == ["192.0.2.2"]
+
+
+def test_a_turn_is_fresh_for_a_while_from_the_question_on() -> None:
+    """The answer may have been under way for long."""
+    hall = Hall()
+    hall.start(1)
+    hall.turns.step(4.0)
+    hall.taker.answer(0.0)
+    hall.turns.step(6.0)
+    assert hall.fetcher.started == []
+    assert hall.taker.rests == [("192.0.2.1", 0.0)]
+
+
+def test_turns_of_aborted_requests_are_not_kept() -> None:
+    hall = Hall()
+    hall.start(1)
+    hall.taker.answer(0.0)
+    hall.turns.step(1.0)
+    hall.turns.abort()
+    renewed = len(hall.taker.renewed)
+    hall.turns.step(9.0)
+    assert len(hall.taker.renewed) == renewed
+    assert hall.turns.deadline is None

@@ -1,6 +1,7 @@
 """A board in memory, beside the vault in memory: its connection stalls and breaks with the vault's.
 
-Boards of one crawl share an engine and `Posted`, which an engine that forgets does not forget.
+Boards of one crawl share `Posted`, and an engine that forgets nothing, so that it executes each
+command once.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,12 +20,15 @@ class Pages:
     def __init__(self, limit: int) -> None:
         self.limit = self.left = limit
         self.of: dict[str, int] = {}
+        #: How often they were asked for.
+        self.draws = 0
 
     def change(self, limit: int) -> None:
         self.left += limit - self.limit
         self.limit = limit
 
     def draw(self, share: str, total: int) -> Drawn:
+        self.draws += 1
         had = self.of.get(share, 0)
         more = total - had
         if self.limit:
@@ -70,6 +74,9 @@ class MemoryBoard(MemoryVault):
         self._posted = posted
         self.client = Client(self.step)
         self.on_order: Callable[[str, str], None] = lambda order, text: None
+
+    def news(self) -> list[str]:
+        return []
 
     def draw(self, share: str, total: int, limit: int, then: Then[Drawn | None]) -> None:
         self._ask(lambda data, now: self._posted.pages.draw(share, total), then)
