@@ -9,8 +9,9 @@ import zlib
 from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import replace
-from itertools import pairwise, permutations
+from itertools import count, pairwise, permutations
 from pathlib import Path
+from shutil import copytree
 from tempfile import TemporaryDirectory
 
 import pytest
@@ -687,11 +688,13 @@ def test_a_kill_while_pages_change_leaves_a_mirror_that_can_be_finished(tmp_path
             pass
         mirror.close()
 
+    write(tmp_path / "before", *SITE)
+    assert is_rewritten(tmp_path / "before")
     to_be_rewritten = 0
-    for step in moments():
+    # All of them: some faults show at one moment in three.
+    for step in count():
         root = tmp_path / str(step)
-        write(root, *SITE)
-        assert is_rewritten(root)
+        copytree(tmp_path / "before", root)
         died = killed_at(step, crawl)
         if raw & {*files(root).values()}:
             assert not is_rewritten(root), step
@@ -702,7 +705,7 @@ def test_a_kill_while_pages_change_leaves_a_mirror_that_can_be_finished(tmp_path
         if not died:
             break
     assert step > 60
-    assert to_be_rewritten > 10
+    assert to_be_rewritten > 30
 
 
 def named(root: Path) -> dict[str, str]:
