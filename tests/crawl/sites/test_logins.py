@@ -24,3 +24,16 @@ def test_there_may_be_none(tmp_path: Path) -> None:
     node = Logins(tmp_path)
     node.add_shared(tmp_path)
     assert not node
+
+
+def test_a_login_that_comes_after_a_save_is_saved_by_the_next(tmp_path: Path) -> None:
+    logins = Logins(tmp_path)
+    for host in ("a.test", "b.test"):
+        logins.learn(f"http://me:{host}@{host}/")
+        mark = logins.cut()
+    again = Logins(tmp_path)
+    again.load(mark)
+    assert [again.of(f"http://{host}") for host in ("a.test", "b.test")] == [
+        "me:a.test",
+        "me:b.test",
+    ]
