@@ -23,6 +23,10 @@ def frail(spooled: Spooled) -> Visit:
         with Path(mark).open("ab") as file:
             file.write(b"x")
         os.kill(os.getpid(), signal.SIGKILL)
+    if word == "takes":
+        bytearray(int(mark))
+    if word == "aborts":
+        os.abort()
     if word == "stall":
         signal.setitimer(signal.ITIMER_REAL, 0.01)
         while True:
@@ -39,5 +43,4 @@ def _fails(starts: Path) -> bool:
 if __name__ == "__main__":
     if sys.argv[1] == "broken" or any(map(_fails, map(Path, sys.argv[2:]))):
         sys.exit(1)
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    reader.serve(Path(sys.argv[1]), frail, sys.stdin.buffer, sys.stdout.buffer)
+    sys.exit(reader.run(Path(sys.argv[1]), frail))

@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from larbinpy.database.base import Writer
+from larbinpy.database.indexer.frames import MOST_MEMORY
 from larbinpy.database.indexer.indexer import Indexer
 from larbinpy.database.indexer.messages import Covered, Lines, Report, ask_of
 from larbinpy.database.indexer.options import ReadOptions
@@ -14,8 +15,9 @@ from larbinpy.loop.child import command
 from larbinpy.loop.clock import Clock
 from larbinpy.loop.poller import READ, Poller
 from larbinpy.revisit.due import DuePage
+from larbinpy.stats.usage import available_bytes
 
-#: Most readers: more of them than the writer can follow would only take memory, 0.1 GB each.
+#: Most readers: more of them than the writer can follow would only take memory.
 _MOST_READERS = 8
 #: epoll takes no infinite time (s).
 _LONGEST_WAIT = 3600.0
@@ -56,7 +58,7 @@ class IndexerLoop:
         indexer = self.indexer
         arguments = [str(indexer.folder), *self._options.arguments()]
         reader = command("larbinpy.database.indexer.reader", *arguments)
-        most = min(len(os.sched_getaffinity(0)), _MOST_READERS)
+        most = most_readers(len(os.sched_getaffinity(0)), available_bytes())
         return Readers(self._poller, reader, most, indexer.read, indexer.fatal, indexer.lost)
 
     def turn(self) -> None:
@@ -74,6 +76,11 @@ class IndexerLoop:
         """End the readers."""
         if self._readers is not None:
             self._readers.close()
+
+
+def most_readers(cores: int, memory: float) -> int:
+    """One for each core, as far as memory, in bytes, has room for the largest page in each."""
+    return int(max(1, min(cores, _MOST_READERS, memory // MOST_MEMORY)))
 
 
 class CrawlPipe:

@@ -21,7 +21,9 @@ from larbinpy.content import Content, read
 from larbinpy.database.indexer.frames import (
     DAMAGED,
     FAILED,
+    FULL,
     GONE,
+    MOST_MEMORY,
     PAGE,
     PATIENCE,
     READY,
@@ -37,22 +39,24 @@ from larbinpy.outcome import Outcome
 from larbinpy.page import timestamp
 from larbinpy.parse.announced import announced
 from larbinpy.parse.headers import redirect_target
+from larbinpy.stats.usage import mapped_bytes
 from larbinpy.storage import spool
 from larbinpy.storage.spool import Position, Spooled
 
-#: Bytes of address space. A reader has 0.3 GB before its first page; the tree of an ordinary page
-#: of 8 MB, the default of maxPageSize, takes some 0.2 GB.
-_MEMORY = 3 << 30
+#: Bytes of `MOST_MEMORY` that a reader has before its first page, and of libraries that are loaded
+#: for some pages. What is left is enough for a page of 8 MB, the default of maxPageSize: lists of
+#: that size take 0.2 GB, tables 0.35 GB, scanned books in PDF 0.15 GB.
+_OWN_MEMORY = 60_000_000
 
 #: Kinds of frames by what they hold as JSON.
 _KINDS = {Gone: GONE, Unchanged: UNCHANGED, Failed: FAILED}
 
-#: Turns a page into what the writer takes; never raises.
+#: Turns a page into what the writer takes; raises MemoryError alone.
 ReadPage = Callable[[Spooled], Visit]
 
 
 def read_page(spooled: Spooled, options: ReadOptions) -> Visit:
-    """Turn a page into what the writer takes; never raises."""
+    """Turn a page into what the writer takes; raises MemoryError alone."""
     page = spooled.page
     url, fetched = page.url.href, timestamp(spooled.at)
     if page.outcome is spool.FAILED:
@@ -71,7 +75,8 @@ def read_page(spooled: Spooled, options: ReadOptions) -> Visit:
         find_near = options.near_duplicates != "off"
         return prepare(page, fetched, content, options.keep_bodies, find_near)
     except MemoryError:
-        return unreadable(spooled, options.keep_bodies, "reading it takes too much memory")
+        # Earlier pages may have left too little: another process reads it again.
+        raise
     except Exception as error:
         return unreadable(spooled, options.keep_bodies, f"cannot be read: {type(error).__name__}")
 
@@ -108,19 +113,23 @@ def serve(folder: Path, read_page: ReadPage, requests: BinaryIO, answers: Binary
         answers.flush()
 
 
-def main() -> int:
-    folder, options = Path(sys.argv[1]), ReadOptions.of(sys.argv[2:])
+def run(folder: Path, read_page: ReadPage) -> int:
+    """Be a reader of the spool in `folder`; return the exit status."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    # More than what is mapped already: of a large file of locales, say, which takes no memory.
+    most = mapped_bytes() + MOST_MEMORY - _OWN_MEMORY
     with suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     status = 0
     try:
-        serve(folder, partial(read_page, options=options), sys.stdin.buffer, sys.stdout.buffer)
+        serve(folder, read_page, sys.stdin.buffer, sys.stdout.buffer)
     except BrokenPipeError:
         pass
+    except MemoryError:
+        status = FULL
     except OSError:
         status = REFUSED
     # The indexer may be gone, so what is left in the buffer has no reader.
@@ -130,4 +139,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    options = ReadOptions.of(sys.argv[2:])
+    sys.exit(run(Path(sys.argv[1]), partial(read_page, options=options)))

@@ -13,7 +13,9 @@ from larbinpy.database.indexer.frames import (
     DAMAGED,
     FAILED,
     FRAME,
+    FULL,
     GONE,
+    MOST_MEMORY,
     PATIENCE,
     READY,
     REFUSED,
@@ -154,6 +156,11 @@ class Readers:
 def _cause(status: int) -> str:
     if status == -signal.SIGALRM:
         return f"reading it takes more than {PATIENCE:g} s"
+    if status == FULL:
+        return f"reading it takes more than {MOST_MEMORY // 10**6} MB"
+    if status == -signal.SIGABRT:
+        # Compiled code ends so when it gets no memory.
+        return f"reading it takes more than {MOST_MEMORY // 10**6} MB, or crashes"
     if status == REFUSED:
         return "the system refuses to read it"
     return "reading it crashes" + (f" (signal {-status})" if status < 0 else "")

@@ -1,18 +1,24 @@
 """Reader processes: pages that crash or stall them, and readers that cannot start."""
 
 import errno
+import os
+import signal
+import subprocess
 import sys
 from collections import deque
 from collections.abc import Iterator
+from math import inf
 from pathlib import Path
 
 import pytest
 
 from larbinpy.database.indexer import reader
-from larbinpy.database.indexer.frames import DAMAGED, FRAME
+from larbinpy.database.indexer.frames import DAMAGED, FRAME, MOST_MEMORY
+from larbinpy.database.indexer.loop import most_readers
 from larbinpy.database.indexer.readers import Readers, ReadersError
 from larbinpy.database.indexer.window import Job
 from larbinpy.database.prepared import Gone, Visit
+from larbinpy.loop import child
 from larbinpy.loop.poller import Poller
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
@@ -21,6 +27,7 @@ from larbinpy.storage.spool import Position, Spooled, SpoolWriter, walk
 from larbinpy.url import Url
 from tests.support.checkout import ROOT
 from tests.support.frailreader import frail
+from tests.support.heavypdf import forms, repeated
 
 PATIENCE = 30.0
 
@@ -101,6 +108,16 @@ def test_a_page_that_stalls(hall: Hall) -> None:
     assert set(hall.results) == {0, 2}
 
 
+def test_a_page_that_takes_too_much_memory(hall: Hall) -> None:
+    hall.add("one", "takes 570000000", "three", "takes 450000000", "takes 450000000", "aborts")
+    hall.run()
+    assert hall.fatal == {
+        1: "reading it takes more than 600 MB",
+        5: "reading it takes more than 600 MB, or crashes",
+    }
+    assert set(hall.results) == {0, 2, 3, 4}
+
+
 def test_readers_that_are_killed_cost_nothing(hall: Hall, tmp_path: Path) -> None:
     """Not even if it is a page's bad luck four times."""
     mark = tmp_path / "mark"
@@ -142,3 +159,41 @@ def test_starts_that_fail_count_in_a_row(tmp_path: Path, hall: Hall) -> None:
     hall.run()
     assert set(hall.fatal) == {0}
     assert (tmp_path / "starts").read_text() == "x" * 9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("body", [forms(10, 20), repeated(1000, 400_000)])
+def test_a_pdf_that_asks_for_much_memory_does_not_get_it(hall: Hall, body: bytes) -> None:
+    assert len(body) < 100_000
+    url = Url("http://a.test/a.pdf", 1)
+    page = Page(url, Outcome.SUCCESS, 200, [("content-type", "application/pdf")], body)
+    hall.spool.append(page, 0.0)
+    hall.spool.cut()
+    command = child.command("larbinpy.database.indexer.reader", str(hall.spool.folder))
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env=child.environment()
+    ) as process:
+        assert process.stdin is not None
+        process.stdin.write(b"0 0\n")
+        process.stdin.flush()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    # By its time, if the machine is slow.
+    assert process.returncode in (-signal.SIGABRT, -signal.SIGALRM)
+    assert usage.ru_maxrss * 1024 < MOST_MEMORY
+
+
+@pytest.mark.parametrize(
+    ("cores", "memory", "most"),
+    [
+        (2, 8e9, 2),
+        (64, 64e9, 8),
+        (8, 2.5e9, 4),
+        (4, 1e9, 1),
+        (4, 1e8, 1),
+        (4, -1.0, 1),
+        (3, inf, 3),
+    ],
+)
+def test_no_more_readers_than_memory_has_room_for(cores: int, memory: float, most: int) -> None:
+    assert most_readers(cores, memory) == most
