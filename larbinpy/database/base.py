@@ -37,8 +37,9 @@ class Writer(Protocol):
         position: Position | None = None,
         *,
         durable: bool = False,
-    ) -> None:
-        """Write `pages` and `position` in one transaction.
+    ) -> list[str]:
+        """Write `pages` and `position` in one transaction; return a line for each page that was
+        not taken whole.
 
         A page replaces the one of its URL unless that was fetched later, though not in the future.
         With `durable`, all that was written is on the disk afterwards. Raises `Unavailable`;

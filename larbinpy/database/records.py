@@ -4,6 +4,8 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+import zstandard
+
 from larbinpy.database.base import Change, DatabaseError, Stored
 from larbinpy.database.prepared import Packed, target_of
 from larbinpy.search.fingerprint import KEYS
@@ -63,7 +65,7 @@ class Records:
         return None if row is None else row[0]
 
     def body(self, url: str) -> bytes | None:
-        """The body, still compressed."""
+        """The body of a page, if it is stored."""
         key = self.key(url)
         row = (
             None
@@ -73,7 +75,11 @@ class Records:
                 key,
             )
         )
-        return None if row is None else bytes(row[0])
+        try:
+            return None if row is None else zstandard.decompress(row[0])
+        except (zstandard.ZstdError, TypeError) as error:
+            why = f"its body in the database is damaged ({error})"
+            raise DatabaseError(f"{url}: {why}") from None
 
     def history(self, url: str) -> list[Change]:
         key = self.key(url)
@@ -81,7 +87,8 @@ class Records:
             return []
         rows = self._rows(
             f"{_CHANGE} FROM change AS c JOIN page ON page.id = c.page "
-            "WHERE page.key = ? ORDER BY c.at",
+            # Of changes in one second a page that is new comes first.
+            "WHERE page.key = ? ORDER BY c.at, c.kind <> 'new', c.kind, c.target",
             (key,),
         )
         return [Change(*row) for row in rows]

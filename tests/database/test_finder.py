@@ -243,6 +243,17 @@ def test_when_a_page_was_fetched_its_history_and_all_changes(finder: Finder) -> 
     assert finder.latest(2, 7) == []
 
 
+def test_changes_of_one_second_have_an_order(filled: Database) -> None:
+    (page,) = filled.rows("SELECT id FROM page WHERE url = ?", SEA)
+    kinds = [("gone", None), ("moved", BOATS), ("changed", None), ("moved", BERG), ("back", None)]
+    for kind, target in kinds:
+        at = "2026-11-23T08:00:00Z"
+        filled.execute("INSERT INTO change VALUES (?, ?, ?, ?, ?)", at, page, kind, 1, target)
+    with closing(filled.finder(clock)) as finder:
+        history = [(change.kind, change.target) for change in finder.history(SEA)]
+    assert history == [("new", None), *sorted(kinds, key=lambda each: (each[0], each[1] or ""))]
+
+
 def test_the_target_of_a_page_that_moved(filled: Database) -> None:
     """A change keeps its target, also after the page has come back and moved to elsewhere."""
     with closing(open_writer(filled.where)) as writer:

@@ -3,7 +3,9 @@
 import json
 import signal
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pymysql
@@ -14,7 +16,7 @@ from larbinpy.cli import main
 from larbinpy.database.base import DatabaseError, Position, Unavailable, Wish
 from larbinpy.database.mysql.address import Address
 from larbinpy.database.mysql.finder import Finder
-from larbinpy.database.mysql.server import Server
+from larbinpy.database.mysql.server import Server, TooLong
 from larbinpy.database.mysql.words import columns_of, encoded, words_of
 from larbinpy.database.opening import open_finder, open_writer, rebuild, verify
 from tests.support.checkout import ROOT
@@ -175,9 +177,11 @@ def test_a_connection_that_is_lost_in_mid_commit(
     writer = open_writer(database.where)
     whole = pymysql.connections.Connection.query
 
-    def query_and_lose(self: "pymysql.Connection[pymysql.cursors.Cursor]", sql: str) -> int:
-        answer = whole(self, sql)
-        if sql == "COMMIT":
+    def query_and_lose(
+        self: "pymysql.Connection[pymysql.cursors.Cursor]", sql: bytes, unbuffered: bool
+    ) -> int:
+        answer = whole(self, sql, unbuffered)
+        if sql == b"COMMIT":
             raise pymysql.OperationalError(2013, "Lost connection to MySQL server during query")
         return answer
 
@@ -223,6 +227,89 @@ def test_texts_of_any_length(database: OnServer) -> None:
     assert found(database.where, "网络") == [A]
     (size,) = database.rows("SELECT length(title) FROM page WHERE id = 1")
     assert size == 200_000
+
+
+@pytest.fixture(
+    name="small_packets", params=[64 << 10, 1 << 20, pytest.param(4 << 20, marks=pytest.mark.slow)]
+)
+def _small_packets(request: pytest.FixtureRequest, database: OnServer) -> Iterator[int]:
+    """The server takes statements of so many bytes alone."""
+    (before,) = database.rows("SELECT @@global.max_allowed_packet")
+    database.execute(f"SET GLOBAL max_allowed_packet = {request.param}")
+    yield request.param
+    database.execute(f"SET GLOBAL max_allowed_packet = {before}")
+
+
+def noise(random: Random, length: int) -> str:
+    """A text that cannot be compressed much."""
+    return "".join(chr(random.randrange(0x4E00, 0x9FA0)) for _ in range(length))
+
+
+def test_a_page_that_is_longer_than_the_server_takes_is_cut(
+    small_packets: int, database: OnServer
+) -> None:
+    random = Random(3)
+    text, rest = noise(random, 600_000), noise(random, 250_000)
+    headings = tuple(noise(random, 200) for _ in range(200))
+    links = tuple((f"{B}{n}", noise(random, 200)) for n in range(40))
+    page = prepared(
+        A, text, title=noise(random, 300), rest=rest, headings=headings, links=links, near=True,
+        etag=noise(random, 99_999), author=noise(random, 99_999), body=random.randbytes(3 << 20),
+    )  # fmt: skip
+    lines = []
+    with closing(open_writer(database.where)) as writer:
+        lines += writer.write([prepared(C, "before"), page, prepared(B, "after")])
+        lines += writer.write([prepared(C, "again", at="2026-11-24T00:00:00Z")])
+        while writer.tend():
+            pass
+    (line,) = lines
+    assert line.startswith(f"{A}: cut to fit the server's max_allowed_packet")
+    with closing(open_finder(database.where)) as finder:
+        stored = finder.show(A)
+    assert stored is not None
+    assert text.startswith(stored.text) and len(stored.text) > small_packets / 40
+    assert rest.startswith(stored.more["rest"])
+    assert stored.columns["etag"] is None or len(stored.columns["etag"]) == 99_999
+    assert stored.more["trouble"] == "cut to fit the server's max_allowed_packet"
+    assert found(database.where, text[:2]) == [A]
+    assert found(database.where, "after") == [B]
+    assert found(database.where, "again") == [C]
+    for _ in range(2):
+        assert verify(database.where, lambda *_: None) == []
+        assert rebuild(database.where, lambda *_: None) == 3
+
+
+def test_many_rows_are_more_than_one_statement(small_packets: int, database: OnServer) -> None:
+    random = Random(4)
+    pages = [prepared(f"{A}{n}", noise(random, small_packets // 2000)) for n in range(100)]
+    with closing(open_writer(database.where)) as writer:
+        assert not writer.write(pages)
+    assert rebuild(database.where, lambda *_: None) == 100
+    assert verify(database.where, lambda *_: None) == []
+
+
+def test_a_statement_that_is_too_long_is_not_sent(small_packets: int, database: OnServer) -> None:
+    with closing(Server(database.where, 10.0)) as server:
+        with pytest.raises(TooLong, match=f"max_allowed_packet of the server, {small_packets}"):
+            server.execute("SELECT ?", ["x" * small_packets])
+        assert server.rows("SELECT 1") == [(1,)]
+
+
+@pytest.mark.parametrize("small_packets", [1 << 20], indirect=True)
+def test_verify_knows_that_the_words_of_long_pages_are_cut(
+    small_packets: int, database: OnServer
+) -> None:
+    page = prepared(A, noise(Random(5), 80_000), title="The sea")
+    words, _ = words_of((page.tokens["body"], *[""] * 5), 1 << 30)
+    assert len(words.encode()) > small_packets / 2
+    with closing(open_writer(database.where)) as writer:
+        assert not writer.write([page])
+    assert verify(database.where, lambda *_: None) == []
+    database.execute("UPDATE ft SET words = 'xyz'")
+    (line,) = verify(database.where, lambda *_: None)
+    assert "not found by its word" in line
+    assert rebuild(database.where, lambda *_: None) == 1
+    assert verify(database.where, lambda *_: None) == []
 
 
 def test_the_statement_of_the_docs_reads_a_text(database: OnServer) -> None:

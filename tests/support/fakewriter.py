@@ -34,6 +34,8 @@ class FakeDatabase:
         self.open_writers = 0
         #: URLs whose pages no writer survives, unless they have no content.
         self.poison: set[str] = set()
+        #: URLs whose pages are not taken whole.
+        self.long: set[str] = set()
 
     def open(self) -> "FakeWriter":
         self.refuse()
@@ -78,7 +80,7 @@ class FakeWriter:
         position: Position | None = None,
         *,
         durable: bool = False,
-    ) -> None:
+    ) -> list[str]:
         database = self._database
         if not database.answer_lost:
             database.refuse()
@@ -98,6 +100,7 @@ class FakeWriter:
         if database.answer_lost:
             database.answer_lost = False
             database.refuse()
+        return [f"{page.url}: cut" for page in pages if page.url in database.long]
 
     def due(self, ask: DueAsk) -> list[DuePage]:
         self._database.refuse()

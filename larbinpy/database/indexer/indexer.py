@@ -67,7 +67,7 @@ class Indexer:
         self._taken: int | None = None
         self._pages = self._gone = 0
         self._trouble = ""
-        # Pages that are lost, in words; it stays.
+        # Pages that are lost, or not whole, in words; it stays.
         self._loss = ""
         self._has_said = False
         #: The last one.
@@ -243,7 +243,8 @@ class Indexer:
         last = batch[-1].place
         results = [job.result for job in batch if job.result is not None]
         durable = last.end.segment > self.kept
-        writer.write(results, name, last.end, durable=durable)
+        for line in writer.write(results, name, last.end, durable=durable):
+            self._loss = line
         if self._alone is not None and last.end >= self._alone:
             self._alone = None
         self._backoff.succeeded()

@@ -5,8 +5,6 @@ from contextlib import contextmanager, suppress
 from math import inf
 from typing import Any
 
-import zstandard
-
 from larbinpy.database.base import Change, DatabaseError, Found, Stored, Wish
 from larbinpy.database.hits import HitReader
 from larbinpy.database.mysql.index import Frequencies, ServerIndex
@@ -139,8 +137,7 @@ class Finder:
 
     def body(self, url: str) -> bytes | None:
         self._connected()
-        packed = self._records.body(url)
-        return None if packed is None else zstandard.decompress(packed)
+        return self._records.body(url)
 
     def history(self, url: str) -> list[Change]:
         self._connected()

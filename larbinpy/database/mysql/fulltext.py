@@ -9,9 +9,6 @@ from larbinpy.database.mysql.server import Server
 from larbinpy.database.mysql.words import spelt, words_of
 from larbinpy.database.writing.stored import stored_tokens
 
-#: Rows that are inserted by one statement, if the server takes so long a statement.
-_ROWS = 100
-
 
 class Index:
     """The changes of the index in one transaction; a page is removed by its number."""
@@ -45,7 +42,7 @@ class Index:
         rows = [
             (page, size, words)
             for page, tokens in sorted(self._put.items())
-            for words, size in (words_of(tokens, self._server.packet // 4),)
+            for words, size in (words_of(tokens, _most(self._server)),)
         ]
         pages, size = len(rows), sum(row[1] for row in rows)
         if self._dropped:
@@ -67,6 +64,16 @@ class Index:
         old_pages, old_size = map(int, row[0].split()) if row else (0, 0)
         value = f"{old_pages + pages} {old_size + size}"
         self._server.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+
+
+def kept_words(server: Server, tokens: Tokens) -> str:
+    """The words that the index has of a page with these tokens."""
+    return words_of(tokens, _most(server))[0]
+
+
+def _most(server: Server) -> int:
+    """Bytes of the words of a page."""
+    return server.packet // 4
 
 
 @contextmanager

@@ -5,13 +5,15 @@ Each takes the turn of the writers: crawls that fill the database wait until it 
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 
 from larbinpy.database.fields import FIELDS, fingerprint
-from larbinpy.database.mysql.fulltext import Index
+from larbinpy.database.mysql.fulltext import Index, kept_words
 from larbinpy.database.mysql.locks import turn
 from larbinpy.database.mysql.match import match
 from larbinpy.database.mysql.schema import TABLES, WORDS, check, make
 from larbinpy.database.mysql.server import Server
+from larbinpy.database.mysql.words import spelt
 from larbinpy.database.mysql.writer import Writer
 from larbinpy.database.writing.checking import (
     INDEXED,
@@ -85,15 +87,27 @@ def verify(where: str, progress: Progress) -> list[str]:
             lines += [f"{name}: {row[3]}" for row in rows if row[2].lower() in ("error", "warning")]
         lines += counted(server, "ft", "page")
 
-        def finds(page: int, word: str) -> bool:
-            asked = match(Item(word, (Form((word,)),)))
-            if asked is None:
-                return True
-            statement = f"SELECT 1 FROM ft WHERE page = ? AND {asked.sql}"
-            return bool(server.rows(statement, (page, *asked.arguments)))
-
-        lines += lost_pages(server, finds, progress)
+        lines += lost_pages(server, partial(_finds, server), progress)
     return lines
+
+
+def _finds(server: Server, page: int, word: str) -> bool:
+    if _has(server, page, word):
+        return True
+    # Of a long page the index has the first words alone, among them those of the URL.
+    tokens = stored_tokens(server, page)
+    if tokens is None or spelt(word) in kept_words(server, tokens).split():
+        return False
+    return all(_has(server, page, each) for each in tokens[FIELDS.index("url")].split()[:1])
+
+
+def _has(server: Server, page: int, word: str) -> bool:
+    """Whether the index has a word of a page, or a word that it does not take."""
+    asked = match(Item(word, (Form((word,)),)))
+    if asked is None:
+        return True
+    statement = f"SELECT 1 FROM ft WHERE page = ? AND {asked.sql}"
+    return bool(server.rows(statement, (page, *asked.arguments)))
 
 
 def optimize(where: str, progress: Progress) -> None:

@@ -48,6 +48,27 @@ class Lost(Unavailable):
     """The connection to the server is lost, or there is none to be had."""
 
 
+class TooLong(Exception):
+    """A statement is longer than the server takes: it would close the connection.
+
+    It is the fault of the page that it is about, not of the database.
+    """
+
+
+class _Connection(pymysql.connections.Connection):
+    """A connection that sends no statement that is too long."""
+
+    #: Bytes that a statement can have.
+    limit = 1024
+
+    def query(self, sql: str | bytes, unbuffered: bool = False) -> int:
+        statement = sql.encode(self.encoding) if isinstance(sql, str) else sql
+        if len(statement) >= self.limit:
+            size = f"{len(statement)} bytes, and the max_allowed_packet of the server, {self.limit}"
+            raise TooLong(f"a statement of {size}")
+        return super().query(statement, unbuffered)
+
+
 class Server:
     """A connection; it commits each statement, unless BEGIN was said.
 
@@ -57,7 +78,7 @@ class Server:
     def __init__(self, where: str, patience: float) -> None:
         self.address = Address.of(where)
         with mysql_errors(self.address):
-            self._connection: Any = pymysql.connect(
+            self._connection: Any = _Connection(
                 **_options(self.address),
                 charset="utf8mb4",
                 autocommit=True,
@@ -68,7 +89,7 @@ class Server:
         version, packet = self.rows("SELECT version(), @@max_allowed_packet")[0]
         self._is_mariadb = "mariadb" in version.lower()
         #: Bytes that a statement or a row can have.
-        self.packet = int(packet)
+        self.packet = self._connection.limit = int(packet)
 
     def __repr__(self) -> str:
         return f"<Server {self.address}>"
@@ -82,6 +103,7 @@ class Server:
 
     def executemany(self, statement: str, rows: Iterable[Sequence[Any]], /) -> None:
         cursor: Any = self._connection.cursor()
+        cursor.max_stmt_length = min(cursor.max_stmt_length, self.packet // 2)
         with mysql_errors(self.address):
             cursor.executemany(translated(statement), list(rows))
 

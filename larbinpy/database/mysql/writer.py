@@ -1,15 +1,18 @@
 """Writes pages into the tables on a server."""
 
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from typing import Any
 
 from larbinpy.database.base import DatabaseError, Position
 from larbinpy.database.mysql.fulltext import Index, prepared
 from larbinpy.database.mysql.locks import hold_spool, holds_seat, leave_seat, take_seat, turn
 from larbinpy.database.mysql.schema import check
 from larbinpy.database.mysql.server import Server
-from larbinpy.database.prepared import Prepared, Visit
+from larbinpy.database.prepared import Packed, Prepared, Visit, dumped
+from larbinpy.database.tokens import page_tokens
 from larbinpy.database.writing.anchors import unfinished_seats
 from larbinpy.database.writing.filling import Filling
 from larbinpy.revisit.due import DueAsk, DuePage
@@ -17,6 +20,9 @@ from larbinpy.revisit.schedule import Schedule
 
 #: Seconds after which a server that does not answer is given up.
 _PATIENCE = 300.0
+_CUT = "cut to fit the server's max_allowed_packet"
+#: Columns whose beginning is of use; half a URL is not.
+_PROSE = ("title", "site_name", "author", "summary")
 
 
 class Writer:
@@ -54,13 +60,17 @@ class Writer:
         position: Position | None = None,
         *,
         durable: bool = False,
-    ) -> None:
+    ) -> list[str]:
         # Each commit is durable, as long as the server has its default for that.
         if spool is not None:
             self._hold(spool)
-        tokens = [page.tokens for page in pages if isinstance(page, Prepared)]
-        with prepared(tokens), self._transaction() as server:
-            self._filling.write([_fitted(page, server.packet) for page in pages], spool, position)
+        packet = self._open().packet
+        fitted = [_fitted(page, packet) if isinstance(page, Prepared) else page for page in pages]
+        cut = [page.url for page, whole in zip(fitted, pages, strict=True) if page is not whole]
+        tokens = [page.tokens for page in fitted if isinstance(page, Prepared)]
+        with prepared(tokens), self._transaction():
+            self._filling.write(fitted, spool, position)
+        return [f"{url}: {_CUT} ({packet} bytes); give it 64M" for url in cut]
 
     def due(self, ask: DueAsk) -> list[DuePage]:
         self._open()
@@ -138,8 +148,54 @@ def _committed(server: Server) -> Iterator[None]:
         raise
 
 
-def _fitted(page: Visit, packet: int) -> Visit:
-    """The page without a body that the server would not take."""
-    if isinstance(page, Prepared) and page.body is not None and len(page.body) > packet * 3 // 8:
-        return replace(page, body=None)
-    return page
+def _fitted(page: Prepared, packet: int) -> Prepared:
+    """`page`, cut so that a server takes each statement about it, of `packet` bytes, and sends it.
+
+    Bytes are sent in hexadecimal digits, and characters of a text may need two.
+    """
+    columns = {name: _short(name, value, packet // 50) for name, value in page.columns.items()}
+    body = page.body if page.body is None or len(page.body) <= packet * 3 // 8 else None
+    text, more = _short_text(page.text, packet // 5), _short_more(page.more, packet // 5)
+    if (columns, body, text, more) == (page.columns, page.body, page.text, page.more):
+        return page
+    parts = json.loads(more)
+    parts["trouble"] = "; ".join(filter(None, (parts.get("trouble"), _CUT)))
+    tokens = page_tokens(
+        page.url,
+        str(columns.get("title") or ""),
+        parts.get("headings", ()),
+        text.text(),
+        parts.get("rest", ""),
+        None if columns.get("lang") is None else str(columns["lang"]),
+    )
+    more = dumped(parts).encode("utf-8", "replace")
+    return replace(page, columns=columns, body=body, text=text, more=more, tokens=tokens)
+
+
+def _short(name: str, value: str | int | None, most: int) -> str | int | None:
+    """The value of a column; of text that is too long the beginning, if that is of use."""
+    if not isinstance(value, str) or len(value) * 4 <= most or len(value.encode()) <= most:
+        return value
+    return value.encode()[:most].decode("utf-8", "ignore") if name in _PROSE else None
+
+
+def _short_text(text: Packed, most: int) -> Packed:
+    """The beginning of a text that has at most so many bytes when it is packed."""
+    while len(text.data) > most:
+        whole = text.text()
+        text = Packed.of(whole[: len(whole) * most * 9 // (len(text.data) * 10)])
+    return text
+
+
+def _short_more(more: bytes, most: int) -> bytes:
+    """The parts beside the text, each with half of what it has until they are packed in `most`."""
+    while len(more) > most and len(Packed.of_bytes(more).data) > most:
+        parts = {name: _half(part) for name, part in json.loads(more).items()}
+        more = dumped(parts).encode("utf-8", "replace")
+    return more
+
+
+def _half(part: Any) -> Any:
+    if isinstance(part, str | list):
+        return part[: len(part) // 2]
+    return {} if isinstance(part, dict) else part

@@ -8,9 +8,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-import zstandard
-
-from larbinpy.database.base import Change, DatabaseError, Found, Stored, Wish
+from larbinpy.database.base import Change, Found, Stored, Wish
 from larbinpy.database.hits import HitReader
 from larbinpy.database.ranking import find
 from larbinpy.database.records import Records
@@ -105,11 +103,7 @@ class Finder:
 
     def body(self, url: str) -> bytes | None:
         with self._asked():
-            packed = self._records.body(url)
-        try:
-            return None if packed is None else zstandard.decompress(packed)
-        except zstandard.ZstdError as error:
-            raise DatabaseError(f"{url}: its body in the database is damaged ({error})") from None
+            return self._records.body(url)
 
     def history(self, url: str) -> list[Change]:
         with self._asked():

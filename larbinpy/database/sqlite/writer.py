@@ -64,9 +64,10 @@ class Writer:
         position: Position | None = None,
         *,
         durable: bool = False,
-    ) -> None:
+    ) -> list[str]:
         with self._transaction(durable=durable):
             self._filling.write(pages, spool, position)
+        return []
 
     def due(self, ask: DueAsk) -> list[DuePage]:
         self._open()

@@ -391,6 +391,17 @@ def test_a_page_that_no_writer_survives_has_a_row(desk: Desk) -> None:
     assert desk.database.open_writers == 1
 
 
+def test_a_page_that_is_not_taken_whole_is_named_once(desk: Desk) -> None:
+    desk.database.long = {"http://a.test/1"}
+    for number in range(3):
+        desk.fetch(number)
+        desk.cover()
+        desk.run()
+    said = [report.trouble for report in desk.reports]
+    assert list(dict.fromkeys(said)) == ["", "http://a.test/1: cut"]
+    assert desk.rows == [0, 1, 2]
+
+
 def test_a_crawl_that_is_gone_does_not_wait_for_a_page_that_cannot_be_written(desk: Desk) -> None:
     desk.fetch(0)
     desk.cover()
