@@ -17,7 +17,14 @@ from larbinpy.database.base import Finder
 from larbinpy.database.indexer.messages import Report
 from larbinpy.database.indexer.offline import drain, fill
 from larbinpy.database.indexer.options import ReadOptions
-from larbinpy.database.opening import open_finder, open_writer, optimize, rebuild, verify
+from larbinpy.database.opening import (
+    open_finder,
+    open_writer,
+    optimize,
+    rebuild,
+    salvage,
+    verify,
+)
 from larbinpy.database.sources.found import find
 from larbinpy.database.sources.payloads import Payloads
 from larbinpy.database.sources.source import DAMAGED, Source, SourceError
@@ -38,6 +45,12 @@ _DAMAGED = Ending.DISK.code
     "--rebuild", "care", flag_value="rebuild", help="Make the index again from the texts."
 )
 @click.option("--optimize", "care", flag_value="optimize", help="Make it smaller and faster.")
+@click.option(
+    "--salvage",
+    "care",
+    flag_value="salvage",
+    help="Take what can be read out of the damaged file OLD into a new one: --salvage OLD NEW.",
+)
 def index(
     paths: tuple[str, ...], database: str | None, config_file: str | None, care: str | None
 ) -> None:
@@ -50,12 +63,17 @@ def index(
     Without a FILE, it takes what a stopped crawl has left in its stateDir for the database.
 
     --verify, --rebuild and --optimize need no FILE, and no crawl that writes the database. Searches
-    go on meanwhile.
+    go on meanwhile. --salvage needs two: the damaged database, which stays as it is, and the name
+    of the new one.
 
     The exit status is 3 if a file is damaged (what could be read of it is in the database), or if
     --verify finds trouble.
     """
     with database_errors():
+        if care == "salvage":
+            if not _salvage(paths):
+                sys.exit(_DAMAGED)
+            return
         config = load_config(config_file, ())
         where = database_of(database, config_file)
         if care is not None:
@@ -89,6 +107,21 @@ def _take_care(care: str, where: str) -> bool:
             click.echo(printable(trouble))
         return not troubles
     return True
+
+
+def _salvage(paths: Sequence[str]) -> bool:
+    """Take what can be read out of a damaged database; whether that is all."""
+    if len(paths) != 2:
+        raise ConfigError("--salvage takes two files: --salvage OLD NEW")
+    old, new = paths
+    with closing(_Steps(sys.stderr)) as steps:
+        found = salvage(old, new, steps.update)
+    click.echo(f"{new}: {counted(found.pages, 'page')} of {old}")
+    if found.cut:
+        click.echo(f"  {found.cut} of them without text, or without links and the like")
+    if found.lost:
+        click.echo(f"  {counted(found.lost, 'page')} lost")
+    return not found.cut and not found.lost
 
 
 class _Steps:

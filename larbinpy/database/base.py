@@ -150,6 +150,16 @@ class Change(NamedTuple):
     target: str | None = None
 
 
+class Salvaged(NamedTuple):
+    """What was taken out of a damaged database, in pages."""
+
+    pages: int
+    #: Of these, the ones without their text, or without what is stored beside it.
+    cut: int
+    #: Pages that are known by their numbers alone.
+    lost: int
+
+
 class Finder(Protocol):
     """Answers questions; reads only. Many may be open while a writer writes."""
 

@@ -5,7 +5,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from larbinpy.database.base import DatabaseError, Finder, Writer
+from larbinpy.database.base import DatabaseError, Finder, Salvaged, Writer
 from larbinpy.revisit.schedule import Schedule
 
 #: Called with what is done now, how much of it is done, and how much there is.
@@ -44,6 +44,18 @@ def rebuild(where: str, progress: Progress) -> int:
 def verify(where: str, progress: Progress) -> list[str]:
     """Check a database: tables, index, and that each page is found; return lines of trouble."""
     return list(_kind(where, "maintenance").verify(where, progress))
+
+
+def salvage(old: str, new: str, progress: Progress) -> Salvaged:
+    """Make the database `new` of what can be read in the damaged file `old`.
+
+    Raises `DatabaseError`, if nothing can be read; there is no `new` then.
+    """
+    for where in (old, new):
+        if is_server(where):
+            raise DatabaseError(f"{where}: --salvage is for files; a server has its own repairs")
+    made: Salvaged = _kind(old, "salvage").salvage(old, new, progress)
+    return made
 
 
 def optimize(where: str, progress: Progress) -> None:

@@ -60,6 +60,11 @@ class Records:
         row = None if key is None else self._one(f"{_STORED} WHERE page.key = ?", key)
         return None if row is None else _stored(row)
 
+    def read(self, page: int) -> Stored | None:
+        """The page of a number. Raises `DatabaseError` if it is damaged, as `show` and `pages`."""
+        row = self._one(f"{_STORED} WHERE page.id = ?", page)
+        return None if row is None else _stored(row)
+
     def fetched(self, url: str) -> str | None:
         row = self._one("SELECT fetched FROM page WHERE page.key = ?", target_of(url))
         return None if row is None else row[0]
@@ -135,6 +140,8 @@ def _stored(row: Sequence[Any]) -> Stored:
     host, original, has_its_text, has_its_key, marked, text, text_size, *more, anchors = row[end:]
     columns |= {"host": host, "same_as": original, "near": marked}
     columns["copy"] = _kind_of_copy(columns, has_its_text, has_its_key)
+    if any(isinstance(value, bytes) for value in (*columns.values(), anchors)):
+        raise DatabaseError(f"{columns['url']}: its row in the database is damaged")
     try:
         plain = unpacked_text(text, text_size)
         parts = parts_of(*more)

@@ -167,6 +167,32 @@ def test_a_database_is_taken_care_of(ask: Ask) -> None:
     assert ask("index", "--verify").exit_code == 0
 
 
+def test_what_can_be_read_is_taken_out_of_a_damaged_database(ask: Ask) -> None:
+    archive = Archive(Path("a.warc"), plain=True)
+    archive.add("response", "http://h/1", html("Zebra"))
+    archive.add("response", "http://h/2", html("Okapi"))
+    archive.close()
+    ask("index", "a.warc", "-d", "old.db")
+    assert ask("index", "--salvage", "old.db").stderr.count("--salvage OLD NEW") == 1
+    shown = ask("index", "--salvage", "old.db", "new.db")
+    assert (shown.exit_code, shown.stdout) == (0, "new.db: 2 pages of old.db\n")
+    with closing(sqlite3.connect("old.db")) as base, base:
+        base.execute("UPDATE content SET text = x'00' WHERE page = 2")
+        base.execute("UPDATE page SET url = 'http://h/3' WHERE id = 1")
+    shown = ask("index", "--verify", "-d", "old.db")
+    assert shown.stdout.endswith(
+        "'larbinpy index --salvage old.db NEW' takes what can be read into a new one\n"
+    )
+    assert ask("index", "--salvage", "old.db", "new.db").exit_code == 3, "it is there"
+    shown = ask("index", "--salvage", "old.db", "newer.db")
+    assert (shown.exit_code, shown.stderr) == (3, "")
+    assert shown.stdout == (
+        "newer.db: 1 page of old.db\n"
+        "  1 of them without text, or without links and the like\n  1 page lost\n"
+    )
+    assert ask("index", "--verify", "-d", "newer.db").exit_code == 0
+
+
 def test_without_files_a_stopped_crawl_is_needed(ask: Ask) -> None:
     shown = ask("index")
     assert (shown.exit_code, shown.stdout) == (2, "")

@@ -83,7 +83,7 @@ def test_verify_sees_lost_contents(filled: Database) -> None:
     filled.execute("UPDATE content SET text = x'00' WHERE page = 4")
     lines = verify(filled.where, quiet)
     assert "1 pages have no content" in lines
-    assert "http://a.example/3: what is stored is damaged" in lines
+    assert "http://a.example/3: its text in the database is damaged (not 22 bytes)" in lines
     assert rebuild(filled.where, quiet) == 39
 
 

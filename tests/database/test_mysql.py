@@ -281,7 +281,7 @@ def test_a_page_that_is_longer_than_the_server_takes_is_cut(
 
 def test_many_rows_are_more_than_one_statement(small_packets: int, database: OnServer) -> None:
     random = Random(4)
-    pages = [prepared(f"{A}{n}", noise(random, small_packets // 2000)) for n in range(100)]
+    pages = [prepared(f"{A}{n}", noise(random, small_packets // 400)) for n in range(100)]
     with closing(open_writer(database.where)) as writer:
         assert not writer.write(pages)
     assert rebuild(database.where, lambda *_: None) == 100

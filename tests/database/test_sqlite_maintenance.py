@@ -91,7 +91,7 @@ def test_verify_sees_lost_contents(path: Path, base: sqlite3.Connection) -> None
     base.execute("UPDATE content SET text = x'00' WHERE page = 4")
     lines = verify(str(path), quiet)
     assert "1 pages have no content" in lines
-    assert "http://a.example/3: what is stored is damaged" in lines
+    assert "http://a.example/3: its text in the database is damaged (not 22 bytes)" in lines
     assert rebuild(str(path), quiet) == 39
     writer = open_writer(str(path))
     again = [prepared(page.url, page.url, at="2027-01-01T00:00:00Z") for page in PAGES[2:4]]

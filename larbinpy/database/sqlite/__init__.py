@@ -8,4 +8,5 @@ finder       the Finder
 index        the pages that match conditions, for `database.ranking`
 match        conditions as expressions of FTS5
 maintenance  verify, rebuild, optimize
+salvage      what can be read of a damaged file
 """

@@ -6,7 +6,7 @@ Each takes the lock of the writer: a crawl that fills the database has to end be
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
@@ -14,9 +14,16 @@ from pathlib import Path
 from larbinpy.database.fields import FIELDS, fingerprint
 from larbinpy.database.sqlite.fulltext import Index, Joining
 from larbinpy.database.sqlite.lock import Lock
-from larbinpy.database.sqlite.schema import connect, make_index, sqlite_errors
+from larbinpy.database.sqlite.schema import (
+    can_write,
+    connect,
+    make_index,
+    salvage_hint,
+    sqlite_errors,
+)
 from larbinpy.database.sqlite.writer import Writer, complete, prepare_to_write
 from larbinpy.database.writing.checking import (
+    DAMAGED,
     INDEXED,
     MOST_LINES,
     Progress,
@@ -79,19 +86,60 @@ def rebuild(where: str, progress: Progress) -> int:
 
 def verify(where: str, progress: Progress) -> list[str]:
     """Check the file, the index, and that each page is found; return a line for each trouble."""
+    path = Path(where)
     lines: list[str] = []
-    with _alone(where) as base:
+    with _alone(where) if can_write(path) else _reading(path) as base:
+        # Bytes that are no letters are an error of their page, and not of Python's module.
+        base.text_factory = bytes.decode
         progress("checking the file", 0, 1)
-        found = base.execute(f"PRAGMA integrity_check({MOST_LINES})").fetchall()
-        lines += [f"file: {line}" for (line,) in found if line != "ok"]
+        lines += _told(_file_trouble(base))
         progress("checking the index", 0, 1)
+        lines += _index_trouble(base)
+        lines += _told(counted(base, "ft_docsize", "id"))
+        lines += _told(lost_pages(base, partial(_finds, base), progress))
+    if any(line.startswith("file: ") or DAMAGED in line for line in lines):
+        lines.append(salvage_hint(path))
+    return lines
+
+
+def _told(check: Iterable[str]) -> Iterator[str]:
+    """What a check says, and the damage that ends it."""
+    try:
+        yield from check
+    except sqlite3.DatabaseError as error:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_CORRUPT:
+            raise
+        yield f"file: {error}"
+
+
+def _file_trouble(base: sqlite3.Connection) -> Iterator[str]:
+    # All of a table that the other checks do not read.
+    base.execute("SELECT count(at), count(kind), count(target) FROM change").fetchone()
+    for (told,) in base.execute(f"PRAGMA integrity_check({MOST_LINES})").fetchall():
+        for line in told.splitlines():
+            if line != "ok" and not line.startswith("***"):
+                yield f"file: {line}"
+
+
+def _index_trouble(base: sqlite3.Connection) -> Iterator[str]:
+    try:
         try:
             base.execute("INSERT INTO ft(ft) VALUES ('integrity-check')")
-        except sqlite3.DatabaseError as error:
-            lines.append(f"index: {error}; --rebuild repairs it")
-        lines += counted(base, "ft_docsize", "id")
-        lines += lost_pages(base, partial(_finds, base), progress)
-    return lines
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_READONLY:
+                raise
+            # That writes nothing, but needs the right to. So all of the index is read.
+            base.execute("CREATE VIRTUAL TABLE temp.words USING fts5vocab(main, ft, row)")
+            base.execute("SELECT sum(cnt) FROM temp.words").fetchone()
+    except sqlite3.DatabaseError as error:
+        yield f"index: {error}; --rebuild repairs it"
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[sqlite3.Connection]:
+    """The database, where it cannot be written."""
+    with closing(connect(path)) as base, sqlite_errors(path):
+        yield base
 
 
 def optimize(where: str, progress: Progress) -> None:
@@ -127,12 +175,18 @@ def _alone(where: str) -> Iterator[sqlite3.Connection]:
     """The database, with no other process writing; it has to exist."""
     path = Path(where)
     connect(path).close()
+    with at_rest(path), closing(connect(path, write=True)) as base, sqlite_errors(path):
+        prepare_to_write(base)
+        yield base
+        complete(base)
+
+
+@contextmanager
+def at_rest(path: Path) -> Iterator[None]:
+    """Keep other processes from writing the file in the block. Raises `Unavailable` if one does."""
     lock = Lock(path)
     try:
-        with closing(connect(path, write=True)) as base, sqlite_errors(path):
-            prepare_to_write(base)
-            yield base
-            complete(base)
+        yield
     finally:
         lock.release()
 

@@ -151,6 +151,19 @@ class NotOurs(DatabaseError):
     """The file is another program's, or of another version, or damaged."""
 
 
+class Damaged(DatabaseError):
+    """SQLite cannot read a part of the file; `why` is what it says."""
+
+    def __init__(self, path: str | Path, why: str) -> None:
+        super().__init__(f"{path}: damaged database ({why}); {salvage_hint(path)}")
+        self.why = why
+
+
+def salvage_hint(path: str | Path) -> str:
+    """What to do about a file of which a part cannot be read."""
+    return f"'larbinpy index --salvage {path} NEW' takes what can be read into a new one"
+
+
 @contextmanager
 def sqlite_errors(path: str | Path) -> Iterator[None]:
     """Raise errors of SQLite as `DatabaseError`, those that may pass as `Unavailable`."""
@@ -160,8 +173,10 @@ def sqlite_errors(path: str | Path) -> Iterator[None]:
         # The lower byte is the class of the error.
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-            hint = "'larbinpy index --verify' says more, '--rebuild' repairs the index"
-            raise DatabaseError(f"{path}: damaged database ({error}); {hint}") from error
+            raise Damaged(path, str(error)) from error
+        if "decode" in str(error):
+            # This one comes from Python, and shows the text.
+            raise Damaged(path, "a text that is not UTF-8") from error
         raise Unavailable(f"{path}: {_SAYINGS.get(code, str(error))}") from error
 
 
@@ -169,17 +184,19 @@ _SAYINGS = {
     sqlite3.SQLITE_FULL: "the disk is full; make room",
     sqlite3.SQLITE_READONLY: "the database cannot be written; give this user the right to",
     sqlite3.SQLITE_PERM: "the database cannot be written; give this user the right to",
-    sqlite3.SQLITE_CANTOPEN: "the database cannot be opened; look at the rights of its folder",
+    sqlite3.SQLITE_CANTOPEN: "the database cannot be opened; look at the rights of its folder, or"
+    " copy it, with its -wal file, to one that can be written",
     sqlite3.SQLITE_BUSY: "another program keeps the database locked; end it",
     sqlite3.SQLITE_LOCKED: "another program keeps the database locked; end it",
 }
 
 
-def connect(path: str | Path, *, write: bool = False) -> sqlite3.Connection:
+def connect(path: str | Path, *, write: bool = False, lenient: bool = False) -> sqlite3.Connection:
     """Open the database `path`, to read unless `write`; the caller begins its transactions.
 
     An empty or missing file gets the tables if `write`. Other files that are not ours are refused
-    untouched. Raises `DatabaseError` (`NotOurs`, `Unavailable`).
+    untouched. With `lenient`, tables whose definition is damaged are just not there. Raises
+    `DatabaseError` (`NotOurs`, `Unavailable`, `Damaged`).
     """
     if not write and not os.path.exists(path):
         hint = "name another one with -d, or make it: a crawl with 'outputMode database' does"
@@ -199,12 +216,20 @@ def connect(path: str | Path, *, write: bool = False) -> sqlite3.Connection:
             base.execute("PRAGMA temp_store=MEMORY")
             # Names of functions and of columns in the schema are not trusted.
             base.execute("PRAGMA trusted_schema=OFF")
+            if lenient:
+                base.execute("PRAGMA writable_schema=ON")
             _check(base, path, make=write)
         except BaseException:
             if base is not None:
                 base.close()
             raise
     return base
+
+
+def can_write(path: str | Path) -> bool:
+    """Whether this user can write the database, and files beside it."""
+    is_open = not os.path.exists(path) or os.access(path, os.W_OK)
+    return is_open and os.access(os.path.dirname(os.path.abspath(path)), os.W_OK)
 
 
 def _is_still(path: str | Path) -> bool:

@@ -3,7 +3,9 @@
 from collections.abc import Callable, Iterator
 from random import Random
 
+from larbinpy.database.base import DatabaseError
 from larbinpy.database.fields import fingerprint
+from larbinpy.database.records import Records
 from larbinpy.database.writing.stored import stored_tokens
 from larbinpy.database.writing.tables import Tables
 from larbinpy.search.segment import VERSION
@@ -18,6 +20,8 @@ PIECE = 500
 #: Lines of one kind of trouble that are told one by one.
 MOST_LINES = 20
 
+#: Said of what cannot be read, which no `rebuild` repairs.
+DAMAGED = "is damaged"
 #: The pages that should be in the index.
 INDEXED = "FROM page WHERE gone IS NULL AND same_as IS NULL"
 
@@ -86,28 +90,50 @@ def counted(base: Tables, table: str, column: str) -> Iterator[str]:
 
 
 def lost_pages(base: Tables, finds: Finds, progress: Progress) -> Iterator[str]:
-    """Pages that the index does not find by one of their words, or whose words it had changed."""
-    total = count(base, "SELECT count(*) FROM page WHERE indexed IS NOT NULL")
+    """Pages that cannot be read, that the index does not find by one of their words, or whose words
+    it had changed."""
+    total = count(base, "SELECT count(*) FROM page")
     random = Random(17)
-    done = lost = 0
-    for pages in pieces(base, "FROM page WHERE indexed IS NOT NULL"):
+    records = Records(base.execute)
+    done = unread = lost = 0
+    for pages in pieces(base, "FROM page WHERE 1"):
         progress("looking for each page", done, total)
         for page in pages:
-            trouble = _lost(base, page, finds, random)
-            lost += bool(trouble)
-            if trouble and lost <= MOST_LINES:
+            if trouble := _unread(records, page):
+                unread += 1
+                number = unread
+            else:
+                trouble = _lost(base, page, finds, random)
+                lost += bool(trouble)
+                number = lost
+            if trouble and number <= MOST_LINES:
                 yield trouble
         done += len(pages)
     progress("looking for each page", done, total)
+    if unread > MOST_LINES:
+        yield f"{unread - MOST_LINES} other pages of which something {DAMAGED}"
     if lost > MOST_LINES:
         yield f"{lost - MOST_LINES} other pages of that kind; --rebuild indexes all again"
 
 
+def _unread(records: Records, page: int) -> str:
+    """Why a page cannot be read; empty if it can."""
+    try:
+        stored = records.read(page)
+    except DatabaseError as error:
+        return str(error)
+    except UnicodeDecodeError as error:
+        return f"page {page}: its row {DAMAGED} ({error.reason})"
+    return "" if stored is not None else f"page {page}: its row {DAMAGED}"
+
+
 def _lost(base: Tables, page: int, finds: Finds, random: Random) -> str:
     url, indexed = base.execute("SELECT url, indexed FROM page WHERE id = ?", (page,)).fetchone()
+    if indexed is None:
+        return ""
     tokens = stored_tokens(base, page)
     if tokens is None:
-        return f"{url}: what is stored is damaged"
+        return f"{url}: what is stored {DAMAGED}"
     if fingerprint(tokens) != indexed:
         return f"{url}: the index has other words than the page; --rebuild"
     words = list(dict.fromkeys(" ".join(tokens).split()))
