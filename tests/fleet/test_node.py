@@ -202,6 +202,7 @@ def test_all_requests_rest_for_the_longest_turn_after_a_restart() -> None:
     world.forget(0.0)
     begun = world.now
     while not (crawl.node.session == "n1.2" and crawl.node.may_open(world.now)):
+        assert world.now < 60.0
         world.step()
     assert ABORT + WAIT <= world.now - begun < ABORT + WAIT + 3 * STEP
 
@@ -240,6 +241,7 @@ def test_a_state_that_was_not_declared_for_sure_is_declared_again(
     lost: list[Callable[[Any], None]] = []
     monkeypatch.setattr(crawl.vault, "declare", lambda old, new, then: lost.append(then))
     while not lost:
+        assert world.now < 60.0
         world.step()
     monkeypatch.undo()
     lost.pop()(Away("the connection was lost"))
@@ -260,6 +262,7 @@ def test_a_shard_that_cannot_be_left_ends_the_session(monkeypatch: pytest.Monkey
     monkeypatch.setattr(crawl.vault, "leave", leave)
     crawl.node.leave()
     while not crawl.node.lost:
+        assert world.now < 60.0
         world.step()
     assert "has number 99 instead of" in crawl.node.lost
 
