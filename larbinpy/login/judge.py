@@ -29,7 +29,10 @@ _HEAD = 4096
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _REFRESH = re.compile(rb"""<meta\s[^>]*http-equiv\s*=\s*["']?refresh[^>]*>""", re.IGNORECASE)
 _CONTENT = re.compile(rb"""\scontent\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
-_PASSWORD = re.compile(rb"""<input\s[^>]*?type\s*=\s*["']?password\b""", re.IGNORECASE)
+#: The search ends at the next input, so a page of tags without end is searched once.
+_PASSWORD = re.compile(
+    rb"""<input\s(?:(?!<input)[^>])*?type\s*=\s*["']?password\b""", re.IGNORECASE
+)
 
 
 class Standing(Enum):

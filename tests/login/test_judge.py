@@ -1,12 +1,13 @@
 """Whether a page is one of a session."""
 
+import time
 from collections.abc import Iterable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.login.judge import Judge, Standing, refresh_target
+from larbinpy.login.judge import Judge, Standing, has_password_field, refresh_target
 from larbinpy.login.pages import LoginPages
 from larbinpy.login.spec import Login, Method
 from larbinpy.page import Page
@@ -234,3 +235,25 @@ def test_any_bytes_are_judged(body: bytes) -> None:
     assert refresh_target(page) is not None
     for markers in ({}, BOTH):
         assert judge(**markers).standing(page) in Standing
+
+
+@pytest.mark.parametrize(
+    ("body", "asks"),
+    [
+        ("<input type=password>", True),
+        ('<INPUT name="a<b" class = x\nTYPE = "Password">', True),
+        ("<input name=a><input type='password'", True),
+        ("<input <input type=password>", True),
+        ("<input><p>type=password", False),
+        ("<input type=passwords><inputs type=password>", False),
+    ],
+)
+def test_fields_for_a_password(body: str, asks: bool) -> None:
+    assert has_password_field(reply(PAGE, body)) is asks
+
+
+@pytest.mark.parametrize("piece", ["<input ", "<input type ", "<input type= "])
+def test_a_page_of_tags_without_end_takes_no_time(piece: str) -> None:
+    began = time.process_time()
+    assert not has_password_field(reply(PAGE, piece * 150_000))
+    assert time.process_time() - began < 2
