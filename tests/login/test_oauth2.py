@@ -169,6 +169,8 @@ def test_failures(page: Page, reason: str) -> None:
         code(verification_uri="javascript:alert(1)"),
         code(user_code="a\nb"),
         code(interval="often"),
+        code(interval=10**400),
+        code(expires_in=10**400),
         reply(DEVICE, "<p>"),
     ],
 )
@@ -179,6 +181,18 @@ def test_a_device_endpoint_that_gives_no_code(page: Page) -> None:
 @pytest.mark.parametrize("values", [{"expires_in": None}, {"expires_in": 0}, {"expires_in": -5}])
 def test_a_token_that_does_not_say_how_long_it_lives(values: dict[str, Any]) -> None:
     assert exchange(steps(CLIENT, {}, 0.0), token(**values))[1].expires is None
+
+
+@pytest.mark.parametrize("life", [10**9, 10**300, 10**400])
+def test_a_token_that_lives_for_longer_than_any_clock(life: int) -> None:
+    assert exchange(steps(CLIENT, {}, 1000.0), token(expires_in=life))[1].expires == 1000.0 + 10**9
+
+
+def test_a_device_endpoint_with_times_that_are_no_numbers() -> None:
+    pending = said(400, error="authorization_pending")
+    odd = code(interval=float("nan"), expires_in=float("nan"))
+    asks, _ = exchange(steps(PHONE, {}, 0.0), odd, pending, token())
+    assert [ask.wait for ask in asks] == [0.0, 1.0, 1.0]
 
 
 def test_old_endpoints_answer_with_a_form() -> None:

@@ -21,6 +21,8 @@ _INTERVAL = 5.0
 #: The longest wait for the user (s), and between two questions.
 _LONGEST = 1800.0
 _LONGEST_INTERVAL = 60.0
+#: The longest life of a token (s); JSON has numbers that no clock holds.
+_LONGEST_LIFE = 10**9
 #: Characters that a header can carry (RFC 6750, 2.1, is narrower than what servers send).
 _TOKEN = re.compile(r"[!-~]{1,16384}")
 _ERROR = re.compile("[a-z_]{1,40}")
@@ -61,7 +63,7 @@ def steps(login: Login, kept: Mapping[str, str], wall: float) -> Steps:
     life = token.get("expires_in")
     return Grant(
         (f"Authorization: Bearer {token['access_token']}",),
-        wall + life if isinstance(life, int) and life > 0 else None,
+        wall + min(life, _LONGEST_LIFE) if isinstance(life, int) and life > 0 else None,
         {key: value for key, value in values.items() if value},
     )
 
@@ -125,9 +127,10 @@ class _Client:
         try:
             device, user = str(given["device_code"]), str(given["user_code"])
             where = str(given.get("verification_uri") or given["verification_url"])
-            interval = min(max(float(given.get("interval") or _INTERVAL), 1.0), _LONGEST_INTERVAL)
-            left = min(float(given.get("expires_in") or _LONGEST), _LONGEST)
-        except (KeyError, TypeError, ValueError):
+            # In this order, "not a number" becomes the limit.
+            interval = min(_LONGEST_INTERVAL, max(1.0, float(given.get("interval") or _INTERVAL)))
+            left = min(_LONGEST, float(given.get("expires_in") or _LONGEST))
+        except (KeyError, TypeError, ValueError, OverflowError):
             raise LoginFailed("the device endpoint gave no code") from None
         if resolve(where) is None or not _CODE.fullmatch(user):
             raise LoginFailed("the device endpoint gave no address or code for the user")
