@@ -44,4 +44,5 @@ def test_a_round_and_its_budget(tmp_path: Path) -> None:
         assert asked() == 0
         assert asked("revisit=round", "revisitBudget=5") == 5
         all_due(tmp_path)
-        assert asked("revisit=round") == 20
+        # Options of an earlier --resume stay in force.
+        assert asked("revisit=round", "revisitBudget=0") == 20

@@ -40,10 +40,12 @@ def pieces(base: Tables, pages: str) -> Iterator[list[int]]:
             f"SELECT id {pages} AND id > ? ORDER BY id LIMIT {PIECE}",
             (last,),
         ).fetchall()
-        if not rows:
+        # A damaged tree may give rows again, or in another order.
+        numbers = sorted(number for (number,) in rows if number > last)
+        if not numbers:
             return
-        yield [number for (number,) in rows]
-        last = rows[-1][0]
+        yield numbers
+        last = numbers[-1]
 
 
 def counted(base: Tables, table: str, column: str) -> Iterator[str]:
