@@ -124,7 +124,11 @@ def typed(text: str) -> str | None:
 #: Stands for what is not shown.
 MASK = "***"
 #: Part of the names of headers whose values are neither shown nor kept.
-SECRET_HEADER = re.compile("auth|cookie|token|key|secret|session|passw", re.IGNORECASE)
+SECRET_HEADER = re.compile(
+    "auth|cookie|token|key|secret|session|passw|passphrase|passcode|pwd|credential|signature|jwt"
+    r"|\b(?:pass|pin|otp|sid)\b",
+    re.IGNORECASE,
+)
 _USERINFO = re.compile(r"(?<=//)[^/?#\s]*(?=@)")
 
 

@@ -113,6 +113,7 @@ SECRETS = [
     ("proxy", "http://me:zebra@127.0.0.1 8080"),
     ("header", "Authorization: Bearer zebra"),
     ("header", "X-Api-Key: zebra"),
+    ("header", "X-Pass: zebra"),
     ("site", "a.test proxy http://me:zebra@127.0.0.1 8080 end"),
     ("site", 'b.test retries 1 end a.test header "Cookie: a=zebra" end'),
 ]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from larbinpy.url import (
     MAX_LENGTH,
+    SECRET_HEADER,
     Base,
     Url,
     canonical,
@@ -466,6 +467,52 @@ def test_what_is_typed_is_shown_without_what_may_be_a_login(text: str, shown: st
 def test_a_line_shows_no_login(line: str, shown: str | None) -> None:
     assert masked_line(line) == (line if shown is None else shown)
     assert "s3c" not in masked_line(line)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Authorization",
+        "Set-Cookie",
+        "X-Api-Key",
+        "apikey",
+        "PRIVATE-TOKEN",
+        "X-Password",
+        "X-Passphrase",
+        "X-Pass",
+        "X-Pwd",
+        "X-Credentials",
+        "X-Amz-Signature",
+        "X-JWT-Assertion",
+        "X-OTP",
+        "X-Pin",
+        "X-Sid",
+    ],
+)
+def test_names_of_headers_that_speak_of_a_secret(name: str) -> None:
+    assert SECRET_HEADER.search(name) and SECRET_HEADER.search(name.lower())
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Accept",
+        "Cache-Control",
+        "Content-Type",
+        "DNT",
+        "Pragma",
+        "Referer",
+        "X-Bypass-Cache",
+        "X-Pinned",
+        "X-Requested-With",
+        "X-Crawl-Reason",
+        "X-Forwarded-For",
+        "Side-Effects",
+        "Design",
+    ],
+)
+def test_names_of_headers_that_are_shown(name: str) -> None:
+    assert not SECRET_HEADER.search(name)
 
 
 def test_a_suggestion_has_no_login() -> None:
