@@ -25,7 +25,15 @@ _T = TypeVar("_T")
 
 _MANIFEST = "state.json"
 #: Errors that a damaged or foreign state can cause while it is loaded.
-_DAMAGE = (OSError, ValueError, TypeError, AttributeError, LookupError, ArithmeticError)
+_DAMAGE = (
+    OSError,
+    ValueError,
+    TypeError,
+    AttributeError,
+    LookupError,
+    ArithmeticError,
+    RecursionError,
+)
 _FORMAT = 3
 #: Entries of the manifest encoded at once. The temporary objects of a thousand entries fit into
 #: the processor's cache; encoding all entries at once takes three times as long.
@@ -287,7 +295,7 @@ class State:
             manifest: dict[str, Any] = json.loads(path.read_bytes())
         except FileNotFoundError:
             raise StateError(f"{self.folder}: no saved crawl here") from None
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise StateError(f"{path}: damaged ({error}); --scratch starts anew") from error
         if not isinstance(manifest, dict) or manifest.get("format") != _FORMAT:
             raise StateError(f"{path}: not a state of this version; --scratch starts anew")

@@ -365,7 +365,9 @@ def test_every_missing_value_is_one_error(frontier: Frontier, tmp_path: Path) ->
     assert len(manifest) >= 8
 
 
-@pytest.mark.parametrize("text", ["[]", "5", "null", "{}", '"x"', "{", "", "\0", "\xff"])
+@pytest.mark.parametrize(
+    "text", ["[]", "5", "null", "{}", '"x"', "{", "", "\0", "\xff", "[" * 99_999]
+)
 def test_every_wrong_manifest_is_one_error(tmp_path: Path, text: str) -> None:
     (tmp_path / "state.json").write_text(text, "latin-1")
     for use in (load, lambda folder: list(owed_urls(State(folder)))):

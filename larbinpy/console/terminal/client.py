@@ -237,7 +237,7 @@ def read_status(host: str, port: int, timeout: float = TIMEOUT) -> dict[str, Any
         raise NoAnswer(f"{where} is no status page of a crawl")
     try:
         found = json.loads(body) if reply.status == 200 else None
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
         raise NoAnswer(f"{where} gives no status (HTTP {reply.status})")

@@ -16,7 +16,7 @@ def laid_out(command: str, reply: str) -> str:
     try:
         answer = json.loads(reply)
         lines = _lines(command.split()[0], answer)
-    except (ValueError, LookupError, TypeError, AttributeError):
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError):
         # Perhaps from a crawl of another version: show it unchanged.
         lines = [reply.strip()]
     return "".join(f"{printable(line)}\n" for line in lines)

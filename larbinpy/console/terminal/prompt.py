@@ -18,6 +18,7 @@ from larbinpy.config import LIVE
 from larbinpy.console.ports.commands import COMMANDS
 from larbinpy.console.terminal.client import TIMEOUT, NoAnswer, Waiter, Wire, open_input, wait_for
 from larbinpy.console.terminal.layout import laid_out
+from larbinpy.console.text import printable
 from larbinpy.outcome import Outcome
 
 #: Timeout (s) of commands that may search gigabytes of log or wait for the disk.
@@ -98,7 +99,9 @@ class Session(ABC):
     def _show(self, command: str, reply: bytes) -> None:
         self.failed = self.failed or reply.startswith(b'{"ok":false')
         text = reply.decode(errors="replace")
-        self._stdout.write(text if self._as_json else self._laid_out(command, text))
+        # A crawl answers in ASCII, but the port may be that of another program.
+        as_json = f"{printable(text.removesuffix(chr(10)))}\n"
+        self._stdout.write(as_json if self._as_json else self._laid_out(command, text))
         self._stdout.flush()
 
     def _laid_out(self, command: str, text: str) -> str:

@@ -88,7 +88,8 @@ def test_help_describes_the_commands() -> None:
 
 
 @pytest.mark.parametrize(
-    "reply", ["nonsense\x1b", "[]", "{}", '{"ok": true, "totals": 3}', '"x"', "null", "{"]
+    "reply",
+    ["nonsense\x1b", "[]", "{}", '{"ok": true, "totals": 3}', '"x"', "null", "{", "[" * 99_999],
 )
 def test_unknown_answers_are_shown_unchanged(reply: str) -> None:
     for command in ("status", "explain x", "watch", "add x", "pause"):

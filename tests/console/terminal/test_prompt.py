@@ -17,6 +17,7 @@ from larbinpy.console.terminal.prompt import (
     Console,
     Prompt,
     Script,
+    Session,
     converse,
     history_file,
     readable,
@@ -92,6 +93,24 @@ def test_a_script_gets_lines_of_json(crawl: FakeCrawl, converses: Conversation) 
     assert [answer["ok"] for answer in answers] == [True] * 4
     assert crawl.calls == [("set", "waitDuration", "3")]
     assert len(crawl.seeds) == 1
+
+
+class Stranger(Session):
+    """A session with another program."""
+
+    def ask(self, command: str) -> bytes:
+        return "{\x1b]0;title\x07\x9b31m\u202e}\r\n".encode()
+
+    def interrupted(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_nothing_of_another_program_acts_on_the_terminal(as_json: bool) -> None:
+    out = io.StringIO()
+    Stranger(out, as_json=as_json).run(Script(io.StringIO("status\n")))
+    shown, end = out.getvalue()[:-1], out.getvalue()[-1:]
+    assert shown.isprintable() and end == "\n"
 
 
 def test_a_script_may_have_text(converses: Conversation) -> None:
