@@ -23,6 +23,7 @@ class Places:
         """Whether one of the servers is at this port of `address`, or of this machine with it."""
         for server in self._topology.servers:
             if server.port == port:
+                address = _plain(address)
                 there = self._addresses(server)
                 if address in there or (_is_here(address) and any(map(_is_here, there))):
                     return True
@@ -35,14 +36,27 @@ class Places:
             with suppress(OSError):
                 infos = socket.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM)
                 found += [str(info[4][0]) for info in infos]
-            known = self._known[server] = frozenset(found)
+            known = self._known[server] = frozenset(map(_plain, found))
         return known
 
 
-def _is_here(address: str) -> bool:
-    """Whether `address` is one of loopback."""
-    with suppress(ValueError):
+def _plain(address: str) -> str:
+    """An address in its one spelling, without the IPv6 that stands for IPv4; a name as it is."""
+    try:
         parsed = ip_address(address)
-        parsed = getattr(parsed, "ipv4_mapped", None) or parsed
-        return parsed.is_loopback or parsed.is_unspecified
+    except ValueError:
+        return address
+    return str(getattr(parsed, "ipv4_mapped", None) or parsed)
+
+
+def _is_here(address: str) -> bool:
+    """Whether `address`, in its plain spelling, is one of this machine."""
+    with suppress(ValueError, OSError):
+        if ip_address(address).is_loopback:
+            return True
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        with socket.socket(family, socket.SOCK_STREAM) as test:
+            # The system binds to its own addresses alone, and to none ("0.0.0.0").
+            test.bind((address, 0))
+        return True
     return False
