@@ -1,6 +1,7 @@
 """Forms of logins: which form, which fields, and the bytes that a browser would send."""
 
 import json
+import time
 from dataclasses import replace
 from urllib.parse import parse_qsl
 
@@ -544,6 +545,21 @@ def test_the_end_of_a_login(spec: Login, last: Page, reason: str) -> None:
 def test_a_session_that_still_lives_needs_no_password() -> None:
     session = login(HELLO, redirect(PAGE, "/home"), reply(f"{SITE}/home", "Hello me"))
     assert session.state is SessionState.IN
+
+
+def test_only_the_first_legend_of_a_disabled_fieldset_is_enabled() -> None:
+    html = """<form method=post><input name=u><input type=password name=p><fieldset disabled>a
+    <fieldset><legend><input name=inner></legend></fieldset><p><legend><input name=deep></legend>
+    </p><legend>b<input name=first></legend><legend><input name=second></legend></fieldset>"""
+    assert [each.partition("=")[0] for each in entries(html)] == ["u", "p", "first"]
+
+
+def test_a_large_fieldset_takes_no_time() -> None:
+    controls = "<input type=password name=p>" * 3000
+    html = f"<form method=post><fieldset disabled>{'<p>' * 200_000}{controls}"
+    began = time.process_time()
+    assert password_form(reply(PAGE, html), LOGIN) is None
+    assert time.process_time() - began < 2
 
 
 @pytest.mark.parametrize("spec", [LOGIN, HELLO], ids=["no marker", "a marker"])

@@ -110,6 +110,7 @@ def _owned(
     owned: list[list[Element]] = [[] for _ in forms]
     places = {form: number for number, form in enumerate(forms)}
     by_id: dict[str, int] = {}
+    legends: dict[Element, Element | None] = {}
     for number, form in enumerate(forms):
         by_id.setdefault(form.attr("id") or "", number)
     last = -1
@@ -125,7 +126,7 @@ def _owned(
             owner = -1 if around is None else places.get(around, -1)
             if around is None and strays:
                 owner = last
-        if owner >= 0 and _is_enabled(element):
+        if owner >= 0 and _is_enabled(element, legends):
             owned[owner].append(element)
     return owned
 
@@ -134,8 +135,11 @@ def _passwords(controls: Iterable[Element]) -> int:
     return sum(_kind(element) == "password" for element in controls)
 
 
-def _is_enabled(element: Element) -> bool:
-    """Whether a control is neither disabled nor in an element that is never sent."""
+def _is_enabled(element: Element, legends: dict[Element, Element | None]) -> bool:
+    """Whether a control is neither disabled nor in an element that is never sent.
+
+    `legends` keeps the first legend of each disabled fieldset, which is searched for once.
+    """
     if element.attr("disabled") is not None:
         return False
     if element.closest("template") is not None or element.closest("datalist") is not None:
@@ -144,7 +148,10 @@ def _is_enabled(element: Element) -> bool:
     if fieldset is None:
         return True
     # The controls in its first legend are not disabled.
-    legend = fieldset.select_one("legend")
+    if fieldset not in legends:
+        children = (each for each in fieldset.children if isinstance(each, Element))
+        legends[fieldset] = next((each for each in children if each.tag == "legend"), None)
+    legend = legends[fieldset]
     within = element.closest("legend")
     return legend is not None and within is not None and within == legend
 
