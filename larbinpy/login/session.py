@@ -312,8 +312,10 @@ class Session:
             if self._evidence.add(lost, 1 + is_first) >= _EVIDENCE:
                 ends = {lost}
         for href in ends:
-            if len(self._ends) < _MOST_ENDS:
-                self._ends[href] = None
+            # The newest is known in any case: one that is not would be asked for without end.
+            self._ends[href] = None
+            if len(self._ends) > _MOST_ENDS:
+                del self._ends[next(iter(self._ends))]
             # It explains why there was no page.
             self._barren = 0
 

@@ -289,6 +289,18 @@ def test_a_page_that_no_session_shows_is_learned() -> None:
     assert tries == 2
 
 
+def test_any_number_of_pages_that_no_session_shows_are_given_up() -> None:
+    session = Session(CHECKED, {})
+    for number in range(1100):
+        page = f"/print/{number}"
+        for _ in range(2):
+            assert not session.avoids(SITE + page)
+            log_in(session)
+            session.lost(url(page))
+        assert session.avoids(SITE + page)
+    assert len(json.loads(json.dumps(session.kept()))["ends"]) == 1000
+
+
 def test_a_page_that_was_lost_twice_among_others_is_not() -> None:
     session = logged_in()
     for _ in range(2):
