@@ -12,6 +12,10 @@ class DamagedError(OSError):
     """A part of the saved state differs from what was written; trying again cannot help."""
 
 
+class LostPagesError(OSError):
+    """Pages did not reach the disk, and nobody knows which; trying again cannot bring them back."""
+
+
 class NotSavedError(OSError):
     """A bug prevents the state from being saved; the one that was saved before stays valid."""
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from larbinpy.errors import DamagedError, passes, what_failed
+from larbinpy.errors import DamagedError, LostPagesError, passes, what_failed
 from larbinpy.loop.clock import Clock
 from larbinpy.stats.counters import Stats
 from larbinpy.storage.checkpoints import Checkpoints
@@ -40,7 +40,7 @@ class Saving:
 
         One that fails leaves the last saved state valid, and is tried again when the next is due.
         Returns a line for the user if the first one fails, or if one succeeds after that. Raises
-        OSError if the disk is full, DamagedError.
+        OSError if the disk is full, DamagedError, LostPagesError.
         """
         if self._checkpoints.under_way:
             return self._go_on()
@@ -55,7 +55,7 @@ class Saving:
         try:
             self._checkpoints.step()
         except OSError as error:
-            if passes(error) or isinstance(error, DamagedError):
+            if passes(error) or isinstance(error, DamagedError | LostPagesError):
                 raise
             self._failed = True
             lost = "the state could not be saved; the crawl goes on, and tries again"

@@ -275,6 +275,8 @@ class Fetcher:
 
     def _finish(self, curl: pycurl.Curl, code: int, message: str) -> Page:
         transfer = self._busy[curl]
+        # The next transfer on this socket begins without events.
+        self._events.pop(curl.getinfo(pycurl.ACTIVESOCKET), None)
         failure = None
         if code != pycurl.E_OK:
             os_errno = curl.getinfo(pycurl.OS_ERRNO)

@@ -11,6 +11,7 @@ import os
 import signal
 from collections.abc import Iterable
 
+from larbinpy.errors import LostPagesError
 from larbinpy.loop.child import environment
 from larbinpy.loop.poller import READ, Poller
 
@@ -92,4 +93,4 @@ class Syncing:
             return
         if status:
             reason = f"not flushed to the disk (sync -f: {status})"
-            self.error = OSError(errno.EIO, reason, ", ".join(self._folders))
+            self.error = LostPagesError(errno.EIO, reason, ", ".join(self._folders))

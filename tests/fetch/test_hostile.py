@@ -267,3 +267,19 @@ def test_a_page_in_small_pieces_is_no_flood(loop: Loop) -> None:
     assert loop.fetcher.step(now + 2) == []
     [page] = loop.finish()
     assert (page.outcome, len(page.body)) == (Outcome.SUCCESS, 100_000)
+
+
+def test_a_connection_of_many_pages_is_no_flood(loop: Loop) -> None:
+    """Its events before a page are none of that page's."""
+    reply = OK + b"Content-Length: 5\r\n\r\nhello"
+    pages: list[Step] = [Act.REQUEST, reply] * 400
+    server = loop.serve([*pages, Act.REQUEST, Act.HANG])
+    for _ in range(400):
+        assert loop.fetch(server.url()).body == b"hello"
+    loop.start(server.url())
+    loop.turn()
+    assert server.accepted == 1
+    loop.skip(1.5)
+    assert loop.turn() == []
+    loop.skip(1000)
+    assert [page.outcome for page in loop.turn()] == [Outcome.TIMEOUT]
