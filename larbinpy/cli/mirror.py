@@ -148,7 +148,7 @@ def given_by(
     settings: Sequence[str],
     allow_private: bool,
 ) -> Given:
-    """What the arguments of the command give. Raises ConfigError."""
+    """Return what the arguments of the command give. Raises ConfigError."""
     if not urls:
         raise ConfigError("give a URL and the folder of the mirror: larbinpy mirror URL... DIR")
     if "://" in directory:

@@ -61,10 +61,10 @@ class Given(NamedTuple):
         """The fields of the configuration that the user set; all others are assumed."""
         return values(self.config_file, self.environ, self.pairs)
 
-    # What outlives a run.
+    # These outlive a run.
 
     def kept(self) -> "Given":
-        """What a later run goes on with: not the secrets, nor what chooses or begins the crawl.
+        """Return what a later run goes on with: no secrets, nor what chooses or begins the crawl.
 
         The configuration is valid.
         """

@@ -149,7 +149,7 @@ class Intake:
         self._wall = wall
         self._pages = pages
         self._landed: deque[Page] = deque()
-        # What remains to be done for the page that is being read.
+        # The work that remains for the page that is being read.
         self._reading: Iterator[None] | None = None
         # The time of this step.
         self._now = 0.0

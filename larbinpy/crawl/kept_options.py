@@ -39,7 +39,7 @@ class KeptOptions(SavedPart):
 
 
 def kept_in(folder: Path) -> Given | None:
-    """What the runs were given whose state is in `folder`; None if nothing is kept there.
+    """Return what the runs with their state in `folder` were given; None if nothing is kept.
 
     Raises StateError.
     """

@@ -151,7 +151,7 @@ class Change(NamedTuple):
 
 
 class Salvaged(NamedTuple):
-    """What was taken out of a damaged database, in pages."""
+    """The pages that were taken out of a damaged database."""
 
     pages: int
     #: Of these, the ones without their text, or without what is stored beside it.
