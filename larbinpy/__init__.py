@@ -2,12 +2,12 @@
 
 The packages; each imports only from those above it:
 
-    url, outcome, page, agent    the values that travel; reason: failures in words
-    errors, exit_status          errors that end a command; states and endings of a crawl
+    url, page, outcome           the values that travel; failures in words
+    errors                       errors that end a command; states and endings of a crawl
     native/                      compiled code, in C; optional
     config/                      all settings: file, environment, command line
     loop/                        the one epoll, the two clocks, signals, steps, child processes
-    stats/                       counters, histories, histograms, the process's own usage
+    stats                        counters, histories, histograms, the process's own usage
     storage/                     queues and fingerprints on disk; the saved state
     dns/                         names to addresses, without blocking
     fetch/                       the pool of curl handles, robots.txt rules, throttle
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from larbinpy.crawl.crawl import Crawl
     from larbinpy.crawl.own_plug import PlugError
     from larbinpy.errors import UserError
-    from larbinpy.fetch.settings import RequestOptions
+    from larbinpy.fetch.options import RequestOptions
     from larbinpy.storage.state import Start, StateError
 
 __all__ = [
@@ -65,7 +65,7 @@ _HOMES = {
     "ConfigError": "config",
     "Crawl": "crawl.crawl",
     "PlugError": "crawl.own_plug",
-    "RequestOptions": "fetch.settings",
+    "RequestOptions": "fetch.options",
     "Start": "storage.state",
     "StateError": "storage.state",
     "UserError": "errors",

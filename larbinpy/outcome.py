@@ -1,6 +1,17 @@
-"""Outcomes: how a URL can end, and the one table of their names, texts and traits."""
+"""Outcomes: how a URL can end, and the one table of their names, texts and traits.
 
+The reason of an outcome in words, and its cure, for all messages about failures.
+
+The crawl log has the parts: the name of the outcome, the HTTP status and the detail. The detail is
+the resolver's reason (`dns.lookup.Answer`) after noDNS, the target after err30X, and a line of text
+after other outcomes.
+"""
+
+from collections.abc import Sequence
 from enum import Enum, Flag, auto
+from http import HTTPStatus
+
+from larbinpy.url import MAX_LENGTH
 
 
 class Trait(Flag):
@@ -154,3 +165,171 @@ def of_status(status: int) -> Outcome:
     if status >= 500:
         return Outcome.ERR_50X
     return Outcome.ERR_40X
+
+
+#: The resolver's reasons.
+_NAMES = {
+    "nxdomain": "no such name",
+    "nodata": "the name has no address",
+    "cnameloop": "its aliases form a loop",
+    "badname": "no name of the DNS",
+    "timeout": "no name server answered",
+    "servfail": "the name server failed (servfail)",
+    "refused": "the name server refused to answer",
+    "formerr": "the name server failed (formerr)",
+    "notimp": "the name server failed (notimp)",
+    "truncated": "only a part of the name server's reply arrived",
+}
+_WANT_LOGIN = (HTTPStatus.UNAUTHORIZED, HTTPStatus.PROXY_AUTHENTICATION_REQUIRED)
+#: The detail of a 401 without a login, and of a 407.
+NEEDS_LOGIN = "needs a login"
+PROXY_NEEDS_LOGIN = "the proxy needs a login"
+#: Begins the detail of a reply that is tooBig, but not by its page.
+LONG_HEADERS = "its headers have more than"
+#: Begins the detail of URLs of a site whose robots.txt could not be fetched.
+NO_ROBOTS = "it could not be fetched"
+_SO_NOTHING = ", so nothing of the site is fetched for now"
+_ROBOTS = {outcome.value for outcome in having(Trait.ROBOTS)}
+_LOGIN = "the seed http://USER:PASSWORD@HOST/ gives one"
+_PROXY_LOGIN = "proxy http://USER:PASSWORD@HOST PORT gives one"
+#: The command for a URL that was seen.
+SEED_AGAIN = "larbinpy seed --again fetches"
+_PRIVATE = "--allow-private (allowPrivate) fetches from it"
+_TRUST = "caFile trusts it, insecureTLS ignores it"
+#: No file of authorities helps if the name is wrong.
+_IGNORE = "insecureTLS ignores it"
+
+#: Why links were left out, by the limit (a keyword), the guard against traps, or another reason.
+_LEFT_OUT = {
+    "getCGI": "they have a query, and getCGI is off",
+    "limitToDomain": "their hosts are in none of limitToDomain",
+    "forbiddenExtensions": "forbiddenExtensions has their endings",
+    "lockSite": "they are on other hosts than the seeds, and lockSite is on",
+    "stay": "they are outside of what stay keeps to",
+    "noExternalLinks": "they lead to other hosts, and noExternalLinks is on",
+    "depthInSite": "they are further than depthInSite from the seeds",
+    "loginFile": "they end the session of a login, or are login pages",
+    "hops": "more than ten redirects or requisites in a row led to them",
+    "elsewhere": "they are on pages of other hosts, which were fetched for one page alone",
+    "ports": "their ports are those of other services, such as 22 and 25",
+    "length": f"they are longer than {MAX_LENGTH:,} characters",
+    "repeats": "parts of their paths repeat, or there are too many (traps)",
+    "calendars": "their dates are far ahead, and their sites have many such (traps)",
+    "shapes": "their sites have too many URLs of one shape (limitByShape)",
+}
+
+#: The detail of a URL after which the session of a login seemed to be gone, again and again.
+ENDS_SESSION = "it ends the session of a login, or has no sign of being logged in"
+#: Begins the detail of a page that is like the answer to a name that does not exist.
+_SOFT_404 = "soft 404: "
+
+
+def soft_404(probe: str, target: str | None = None) -> str:
+    """The detail of a page like the answer to `probe`, which does not exist; or a redirect."""
+    if target is None:
+        return f"{_SOFT_404}it is like {probe}, which cannot exist"
+    return f"{_SOFT_404}it redirects to {target}, as does {probe}, which cannot exist"
+
+
+def left_out_in_words(name: str) -> str:
+    """Why links were left out, by the name under which they are counted."""
+    return _LEFT_OUT.get(name, name)
+
+
+#: The beginning of a page's detail, before the words of its links that are no URLs.
+_MALFORMED = "links that are no URLs: "
+
+
+def malformed_detail(references: Sequence[str]) -> str:
+    """The detail of a page with `references` that are no URLs; each is one word."""
+    return f"{_MALFORMED}{' '.join(references)}"
+
+
+def malformed_in(detail: str) -> list[str]:
+    """The references in a detail of `malformed_detail`; none in another one."""
+    return detail[len(_MALFORMED) :].split() if detail.startswith(_MALFORMED) else []
+
+
+#: Begins the detail of a page whose links are not all known.
+_PART = "read in part: "
+#: The detail of a sitemap of which only the beginning goes to the outputs.
+LONG_SITEMAP = "a sitemap longer than maxPageSize: read to its end, not stored whole"
+
+
+def part_detail(why: str) -> str:
+    """The detail of a sitemap or feed that was not read to its end."""
+    return f"{_PART}{why}"
+
+
+def is_part(detail: str) -> bool:
+    """Whether a detail is one of `part_detail`."""
+    return detail.startswith(_PART)
+
+
+def status_in_words(status: int) -> str:
+    """An HTTP status with its phrase."""
+    try:
+        return f"{status} {HTTPStatus(status).phrase}"
+    except ValueError:
+        return f"status {status}"
+
+
+def failure(status: int, detail: str) -> str:
+    """The detail of a failed request; the HTTP status if that is the failure."""
+    return status_in_words(status) if status else detail
+
+
+def _with_login(status: int, detail: str | None) -> str:
+    """An HTTP status, and what became of the login if it wants one."""
+    wants = status in _WANT_LOGIN and detail
+    return f"{status_in_words(status)}: {detail}" if wants else status_in_words(status)
+
+
+def _robots_lacking(outcome: str, detail: str) -> bool:
+    return outcome in _ROBOTS and detail.startswith(NO_ROBOTS)
+
+
+def detail_in_words(outcome: str, detail: str) -> str:
+    """The detail of an outcome by its name; empty if it has none."""
+    if outcome == Outcome.ERR_30X.value and detail.startswith("http"):
+        return f"to {detail}"
+    if _robots_lacking(outcome, detail):
+        return f"its robots.txt could not be fetched{detail[len(NO_ROBOTS) :]}{_SO_NOTHING}"
+    return _NAMES.get(detail, detail) if outcome == Outcome.NO_DNS.value else detail
+
+
+def reason(outcome: str, status: int | None = None, detail: str | None = None) -> str:
+    """The reason in one line: the HTTP status if it decided, else the outcome and its detail."""
+    if detail and detail.startswith(_SOFT_404):
+        return detail
+    if outcome == Outcome.REJECTED.value and detail:
+        return detail if detail == ENDS_SESSION else f"rejected by: {detail}"
+    if status is not None and status >= HTTPStatus.MULTIPLE_CHOICES:
+        return _with_login(status, detail)
+    words, more = in_words(outcome), detail_in_words(outcome, detail or "")
+    if _robots_lacking(outcome, detail or "") or more.startswith((LONG_HEADERS, _PART)):
+        return more  # No robots.txt refuses it, and maxPageSize has no part in it.
+    return f"{words}: {more}" if more else words
+
+
+def brief(outcome: str, status: int | None = None, detail: str | None = None) -> str:
+    """The reason in as few words as possible."""
+    if detail and detail.startswith(_SOFT_404):
+        return detail
+    if status is not None and status >= HTTPStatus.MULTIPLE_CHOICES:
+        return _with_login(status, detail)
+    return detail_in_words(outcome, detail or "") or in_words(outcome)
+
+
+def cure(outcome: str, detail: str | None = None) -> str:
+    """The settings that avoid a failure; empty if there are none."""
+    if outcome == Outcome.PRIVATE_ADDRESS.value:
+        return _PRIVATE
+    if outcome == Outcome.ERR_40X.value and detail == NEEDS_LOGIN:
+        return _LOGIN
+    # The proxy answers http:// URLs itself; for https:// it refuses the tunnel.
+    if (detail or "").endswith(PROXY_NEEDS_LOGIN):
+        return _PROXY_LOGIN
+    if outcome == Outcome.BAD_TLS.value and "certificate" in (detail or ""):
+        return _IGNORE if "subject name" in (detail or "") else _TRUST
+    return ""

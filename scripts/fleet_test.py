@@ -29,7 +29,7 @@ from experiments.fleetredis import (
 )
 from experiments.runs import PYTHON, say
 
-from larbinpy.exit_status import USAGE, Ending
+from larbinpy.errors import USAGE, Ending
 from tests.support.ports import free_port
 
 _BRANCHES = 3

@@ -13,7 +13,7 @@ from pathlib import Path
 from random import SystemRandom
 from typing import Any
 
-from larbinpy.parse.scan import read_scan
+from larbinpy.parse.body import read_scan
 from tests.support.oddpages import OddPages, Page
 from tests.support.pagefuzz import Tally
 

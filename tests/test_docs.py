@@ -12,8 +12,8 @@ from larbinpy import demo
 from larbinpy.cli import main
 from larbinpy.config import SETTINGS, Config, load
 from larbinpy.database.opening import open_writer
-from larbinpy.exit_status import MEANINGS
-from larbinpy.frontier.sites.states import TRANSITIONS, Event, State
+from larbinpy.errors import MEANINGS
+from larbinpy.frontier.site import TRANSITIONS, Event, State
 from larbinpy.outcome import Outcome
 
 pytestmark = pytest.mark.slow

@@ -16,7 +16,7 @@ FRONTIER = sorted(
 DECIDERS = ["larbinpy.parse", "larbinpy.fetch.robots", "larbinpy.url", "larbinpy.dns.wire"]
 
 SOCKETS = {"pycurl", "socket", "_socket", "select", "selectors", "ssl"}
-SOCKETS |= {f"larbinpy.dns.{name}" for name in ("ports", "stream", "questions", "resolver")}
+SOCKETS |= {f"larbinpy.dns.{name}" for name in ("questions", "resolver")}
 SOCKETS |= {"larbinpy.loop.poller", "larbinpy.fetch.fetcher", "larbinpy.console.ports"}
 
 

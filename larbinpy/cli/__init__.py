@@ -9,38 +9,37 @@ from typing import Any
 
 import click
 
-from larbinpy.console.stream import open_all
-from larbinpy.console.text import printable
-from larbinpy.exit_status import USAGE
+from larbinpy.console.text import open_all, printable
+from larbinpy.errors import USAGE
 from larbinpy.url import masked_line
 
-#: The commands in the order of the help. Each is in the module of its name.
-_COMMANDS = (
-    "crawl",
-    "mirror",
-    "revisit",
-    "demo",
-    "search",
-    "show",
-    "changes",
-    "index",
-    "export",
-    "serve",
-    "report",
-    "log",
-    "explain",
-    "frontier",
-    "check-config",
-    "seed",
-    "console",
-    "status",
-    "fleet",
-    "resolve",
-    "fetch",
-    "login",
-    "man",
-    "completion",
-)
+#: The commands in the order of the help -> the module that has each.
+_COMMANDS = {
+    "crawl": "crawl",
+    "mirror": "mirror",
+    "revisit": "revisit",
+    "demo": "demo",
+    "search": "database",
+    "show": "database",
+    "changes": "database",
+    "index": "index",
+    "export": "database",
+    "serve": "serve",
+    "report": "report",
+    "log": "report",
+    "explain": "explain",
+    "frontier": "report",
+    "check-config": "check_config",
+    "seed": "running",
+    "console": "running",
+    "status": "running",
+    "fleet": "running",
+    "resolve": "resolve",
+    "fetch": "fetch",
+    "login": "fetch",
+    "man": "man",
+    "completion": "man",
+}
 
 
 class _Commands(click.Group):
@@ -53,7 +52,7 @@ class _Commands(click.Group):
         if cmd_name not in _COMMANDS:
             return None
         name = cmd_name.replace("-", "_")
-        command: click.Command = getattr(import_module(f"larbinpy.cli.{name}"), name)
+        command: click.Command = getattr(import_module(f"larbinpy.cli.{_COMMANDS[cmd_name]}"), name)
         return command
 
     def resolve_command(

@@ -4,8 +4,8 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 
 from larbinpy._version import __version__
-from larbinpy.fetch import about as fetching
-from larbinpy.parse import about as parsing
+from larbinpy.fetch import options as fetching
+from larbinpy.parse import charset as parsing
 
 #: Packages that `fetching` and `parsing` do not list.
 _PACKAGES = ("ada-url", "click", "dnspython", "h11", "hiredis", "isal", "tqdm", "warcio")

@@ -8,7 +8,7 @@ import click
 from larbinpy.cli.common import complain, files, plain_errors, set_option
 from larbinpy.config import DEFAULT_FILE, assignment, check, describe, in_environment, load
 from larbinpy.console.text import printable
-from larbinpy.exit_status import USAGE
+from larbinpy.errors import USAGE
 
 
 @click.command("check-config")
@@ -46,7 +46,7 @@ def check_config(file: str | None, settings: tuple[str, ...], changed: bool) -> 
 def _logins(path: str) -> list[str]:
     """Lines about the logins of a file; exits with its errors if there are any."""
     # Here, since only a configuration with logins needs it.
-    from larbinpy.login.login_file import examine, explained
+    from larbinpy.login.file import examine, explained
 
     entries, wrong = examine(path)
     for error in wrong:

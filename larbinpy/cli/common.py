@@ -1,4 +1,11 @@
-"""Shared by the commands: options, the configuration, and error messages."""
+"""Shared by the commands: options, the configuration, and error messages.
+
+The crawl on Redis that a command is about: --join, LARBINPY_JOIN, or `join` in larbin.conf.
+
+Without one, it is that of `crawl --nodes` that runs in stateDir.
+
+Finds the ports of the crawl that `seed`, `console` and `status` connect to.
+"""
 
 import gc
 import os
@@ -6,18 +13,21 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
 from larbinpy.config import SETTINGS, Config, ConfigError, Given
-from larbinpy.config.kinds import ValueKind
-from larbinpy.config.request_kinds import SEED
+from larbinpy.config.kinds import SEED, ValueKind
+from larbinpy.console.terminal import client
 from larbinpy.console.text import printable
-from larbinpy.errors import UserError
-from larbinpy.exit_status import USAGE, Ending
+from larbinpy.errors import USAGE, Ending, UserError
 from larbinpy.url import masked_line, typed
+
+if TYPE_CHECKING:
+    from larbinpy.crawl.fleet.remote import Remote
+
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _T = TypeVar("_T")
@@ -77,7 +87,7 @@ config_options = _options(
     set_option,
     click.option("--allow-private", is_flag=True, help="Also fetch from private addresses."),
 )
-join_option = click.option(
+node_join_option = click.option(
     "--join",
     metavar="URL",
     help="Be a node of this crawl: redis://HOST[:PORT]/NAME or unix:PATH?crawl=NAME.",
@@ -247,3 +257,71 @@ def check_writable(file: str) -> None:
     path = Path(file)
     if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
         raise ConfigError(f"{path}: the report cannot be written there")
+
+
+join_option = click.option(
+    "--join",
+    metavar="redis://HOST[:PORT]/NAME",
+    help="The whole crawl NAME of all nodes, also while none runs [join of FILE].",
+)
+
+
+def join_of(config_file: str | None, join: str | None) -> str:
+    """The address of the crawl; empty for one that is on this machine alone."""
+    config = load_config(config_file, (), more=() if join is None else [("join", join)])
+    return config.join or _of_nodes(config.state_dir)
+
+
+def _of_nodes(state_dir: str) -> str:
+    """The address of the Redis that `crawl --nodes` has started in `state_dir`; empty for none."""
+    folder = Path(state_dir, "redis")
+    if not os.path.exists(folder / "socket"):
+        return ""
+    # Here, since only a crawl by nodes needs it.
+    from larbinpy.nodes.redis_server import running_in
+
+    return running_in(folder)
+
+
+def open_remote(join: str, *, forgets: bool = False) -> "Remote":
+    """The crawl at an address. Raises UserError."""
+    # Here, since it needs what is not always installed.
+    from larbinpy.fleet import require
+
+    require()
+    from larbinpy.crawl.fleet.remote import Remote
+
+    return Remote(join, forgets=forgets)
+
+
+#: Larbin's own ports, used if no port is given.
+_USUAL = {"input": 1976, "http": 8081}
+_LOOPBACK = "127.0.0.1"
+#: The loopback address for a server that listens on all addresses.
+_LOCAL = {"0.0.0.0": _LOOPBACK, "::": "::1"}
+
+host_option = click.option("--host", help="Host of the crawl [inputHost of FILE, 127.0.0.1].")
+port_option = click.option("--port", type=int, help="Port of the crawl [inputPort of FILE, 1976].")
+
+
+@contextmanager
+def port_of(
+    kind: str, config_file: str | None, host: str | None = None, port: int | None = None
+) -> Iterator[tuple[str, int]]:
+    """Host and port of a crawl: as given, else from its configuration, else the defaults.
+
+    `kind` is "input" or "http". A NoAnswer in the body gets a hint if a default port was used.
+    """
+    if port is not None:
+        yield host or _LOOPBACK, port
+        return
+    config = load_config(config_file, ())
+    there = getattr(config, f"{kind}_host")
+    port = getattr(config, f"{kind}_port")
+    try:
+        yield host or _LOCAL.get(there, there), port or _USUAL[kind]
+    except client.NoAnswer as error:
+        if port:
+            raise
+        keyword = SETTINGS[f"{kind}port"].keyword
+        raise client.NoAnswer(f"{error} Give its {keyword}, or -c FILE with it") from None

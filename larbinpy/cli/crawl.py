@@ -1,9 +1,12 @@
-"""``larbinpy crawl``."""
+"""``larbinpy crawl``.
+
+The defaults of a crawl that has no configuration: those for a newcomer.
+"""
 
 import shlex
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NoReturn
@@ -19,8 +22,8 @@ from larbinpy.cli.common import (
     folders,
     going_on,
     input_option,
-    join_option,
     load_config,
+    node_join_option,
     pace,
     pace_options,
     plain_errors,
@@ -28,14 +31,52 @@ from larbinpy.cli.common import (
     refuse_files,
     seeds_in,
 )
-from larbinpy.cli.defaults import Defaults, defaults_of
-from larbinpy.config import Config, ConfigError, Given
+from larbinpy.config import Config, ConfigError, Given, in_environment
 from larbinpy.console.text import counted, grouped, roughly, size
 from larbinpy.crawl.crawl import Crawl
-from larbinpy.exit_status import BROKEN_LINKS, USAGE, Ending
+from larbinpy.errors import BROKEN_LINKS, USAGE, Ending
 from larbinpy.outcome import Outcome, Trait, having
-from larbinpy.output.report import write_report
+from larbinpy.output.log import write_report
 from larbinpy.storage.state import Start, State
+from larbinpy.url import host_of, typed
+
+#: Keywords that choose how far a crawl goes; with one of them, nothing is assumed about it.
+_SCOPE = frozenset({"stay", "locksite", "noexternallinks", "limittodomain", "accept", "reject"})
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """The defaults of a crawl, and which of them are not those of larbin.conf."""
+
+    config: Config
+    #: It stays on the hosts of its seeds.
+    stays: bool = False
+    #: It keeps its pages, in a folder that the user has not named.
+    keeps: bool = False
+
+    def said(self, folder: str, urls: Sequence[str]) -> str:
+        """A line about them for a crawl from `urls` with this outputDir; empty for none."""
+        said = []
+        if self.stays:
+            hosts = dict.fromkeys(map(host_of, filter(None, map(typed, urls))))
+            few = " and ".join(hosts) if 0 < len(hosts) < 3 else "the hosts of the seeds"
+            said.append(f"staying on {few} (--set stay=any follows all links)")
+        if self.keeps:
+            folder = folder.rstrip("/")
+            said.append(f"keeping pages in {folder}/, a mirror (-o DIR or --set outputMode=none)")
+        return "; ".join(said)
+
+
+def defaults_of(given: Given) -> Defaults:
+    """The defaults for a crawl with this configuration."""
+    if given.has_file:
+        return Defaults(Config())
+    variables = in_environment(given.environ)
+    keywords = given.keywords | {name.partition("_")[2].lower() for name in variables}
+    stays, keeps = keywords.isdisjoint(_SCOPE), "outputmode" not in keywords
+    config = Config(stay="host" if stays else "any", output_mode=("mirror",) if keeps else ())
+    return Defaults(config, stays, keeps and "outputdir" not in keywords)
+
 
 #: Settings of a link check; only --set overrides them.
 _CHECK = (
@@ -83,7 +124,7 @@ class _Crawl(click.Command):
 @click.argument("urls", nargs=-1, metavar="[URL]...")
 @config_options
 @input_option
-@join_option
+@node_join_option
 @click.option("--node", metavar="NAME", help="Name of this node of the crawl [node, a].")
 @click.option(
     "--nodes",
@@ -266,8 +307,7 @@ def _report_links(folder: str, ended: Mapping[str, Any]) -> bool:
     `ended` is the report of the run.
     """
     # Here, since only link checks need these modules.
-    from larbinpy.observe.report.formats import Report
-    from larbinpy.observe.report.text import broken_links, left_out
+    from larbinpy.observe.report.formats import Report, broken_links, left_out
 
     report = Report(Path(folder))
     outcomes = report.summary.outcomes
@@ -335,7 +375,7 @@ def search_of_nodes(config: Config, config_file: str | None) -> str:
 
 def _of_node(config: Config) -> Config:
     # Here, since only nodes need this module.
-    from larbinpy.fleet.settings import as_node
+    from larbinpy.fleet.identity import as_node
 
     return as_node(config)
 

@@ -10,8 +10,7 @@ from typing import Any
 import click
 
 from larbinpy.cli.common import plain_errors, progress_option
-from larbinpy.cli.database import database_errors
-from larbinpy.cli.search import answer
+from larbinpy.cli.database import answer, database_errors
 from larbinpy.config import ConfigError, load
 from larbinpy.crawl.crawl import Crawl
 from larbinpy.database.base import Wish

@@ -7,16 +7,23 @@ from pathlib import Path
 
 import click
 
-from larbinpy.cli.common import config_options, folders, load_config, plain_errors
+from larbinpy.cli.common import (
+    config_options,
+    folders,
+    join_of,
+    join_option,
+    load_config,
+    open_remote,
+    plain_errors,
+    port_of,
+)
 from larbinpy.cli.database import in_database
-from larbinpy.cli.joining import join_of, join_option, open_remote
-from larbinpy.cli.ports import port_of
 from larbinpy.config import Config
 from larbinpy.console.terminal.layout import laid_out
 from larbinpy.console.terminal.prompt import Console
 from larbinpy.crawl.stopped import explain_planned, explain_stopped
 from larbinpy.errors import UserError
-from larbinpy.observe.report.log_files import of_nodes
+from larbinpy.observe.report.log import of_nodes
 from larbinpy.outcome import Outcome
 from larbinpy.storage.state import State, StateInUse
 

@@ -14,9 +14,9 @@ from larbinpy.config import Config, ConfigError
 from larbinpy.console.terminal.progress import PagesBar
 from larbinpy.console.text import counted, printable
 from larbinpy.database.base import Finder
-from larbinpy.database.indexer.messages import Report
+from larbinpy.database.indexer.indexer import Report
 from larbinpy.database.indexer.offline import drain, fill
-from larbinpy.database.indexer.options import ReadOptions
+from larbinpy.database.indexer.reader import ReadOptions
 from larbinpy.database.opening import (
     open_finder,
     open_writer,
@@ -25,10 +25,10 @@ from larbinpy.database.opening import (
     salvage,
     verify,
 )
-from larbinpy.database.sources.found import find
-from larbinpy.database.sources.payloads import Payloads
-from larbinpy.database.sources.source import DAMAGED, Source, SourceError
-from larbinpy.exit_status import Ending
+from larbinpy.database.sources.file import DAMAGED, Source, SourceError
+from larbinpy.database.sources.mirror import find
+from larbinpy.database.sources.warc import Payloads
+from larbinpy.errors import Ending
 from larbinpy.outcome import Outcome
 from larbinpy.page import timestamp
 from larbinpy.storage.files import make_folder

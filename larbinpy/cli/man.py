@@ -1,6 +1,8 @@
 """``larbinpy man``: manual pages, made from the help of the commands and of the settings.
 
 They use the macros of man(7), which both groff and mandoc format.
+
+``larbinpy completion``.
 """
 
 import re
@@ -9,12 +11,13 @@ from inspect import cleandoc
 from textwrap import wrap
 
 import click
+from click.shell_completion import get_completion_class
 
 from larbinpy._version import __version__
 from larbinpy.cli.common import all_commands, plain_errors
 from larbinpy.config import SETTINGS
 from larbinpy.config.kinds import Setting
-from larbinpy.exit_status import MEANINGS
+from larbinpy.errors import MEANINGS
 
 #: Page -> its section of the manual.
 PAGES = {"larbinpy": 1, "larbin.conf": 5}
@@ -161,3 +164,22 @@ def _text(text: str) -> str:
     text = " ".join(text.split())
     lines = wrap(_escaped(text), 78, break_long_words=False, break_on_hyphens=False)
     return "\n".join("\\&" + line if line[0] in ".'" else line for line in lines)
+
+
+#: The environment variable in which a shell asks for completions; click's own name for it.
+_VARIABLE = "_LARBINPY_COMPLETE"
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def completion(context: click.Context, shell: str) -> None:
+    """Print a completion script.
+
+    It lets the shell complete commands, options and keywords. For bash, in ~/.bashrc:
+    eval "$(larbinpy completion bash)"
+    """
+    with plain_errors():
+        maker = get_completion_class(shell)
+        assert maker is not None, shell
+        click.echo(maker(all_commands(context), {}, "larbinpy", _VARIABLE).source())

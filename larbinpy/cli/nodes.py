@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from larbinpy.config import Config, Given
-from larbinpy.config.request_kinds import SEED
+from larbinpy.config.kinds import SEED
 from larbinpy.console.terminal.progress import make_progress
 from larbinpy.fleet import require
 from larbinpy.loop.child import command
@@ -35,7 +35,7 @@ def run_nodes(
     """
     require()
     # Here, since only nodes need these modules.
-    from larbinpy.fleet.settings import refuse, shared
+    from larbinpy.fleet.identity import refuse, shared
     from larbinpy.nodes.node import Run
     from larbinpy.nodes.supervisor import Plan, Supervisor
 

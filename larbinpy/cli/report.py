@@ -1,14 +1,39 @@
-"""``larbinpy report``."""
+"""``larbinpy report``.
 
+``larbinpy log``.
+
+``larbinpy frontier``.
+"""
+
+import json
 import sys
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
 from larbinpy.cli.common import collect_rarely, file_option, folders, load_config, plain_errors
 from larbinpy.config import ConfigError
-from larbinpy.observe.report.formats import Report, csv_pieces, json_pieces
-from larbinpy.observe.report.text import whole
+from larbinpy.config.patterns import HostPattern
+from larbinpy.console.terminal.client import follow_log as follow_files
+from larbinpy.console.text import printable, size
+from larbinpy.errors import UserError
+from larbinpy.fleet.identity import saved_node
+from larbinpy.loop.clock import sleep
+from larbinpy.observe.report.formats import Report, csv_pieces, json_pieces, whole
+from larbinpy.observe.report.log import (
+    LogFiles,
+    by_time,
+    decode,
+    first_time_saved,
+    of_nodes,
+    states_in,
+)
+from larbinpy.outcome import Outcome, detail_in_words
+from larbinpy.storage.queues import owed_urls
+from larbinpy.storage.state import State
+from larbinpy.url import split
 
 
 @click.command()
@@ -45,3 +70,105 @@ def report(
         else:
             lines = whole(found, everything=everything)
             sys.stdout.writelines(f"{line}\n" for line in lines)
+
+
+_Line = dict[str, Any]
+
+
+@click.command()
+@click.argument("state_dir", metavar="[STATE_DIR]", required=False, shell_complete=folders)
+@file_option
+@click.option("--outcome", metavar="NAME", help="Only this outcome, or those that begin so (err).")
+@click.option("--site", metavar="HOST", help="Only this host and its subdomains.")
+@click.option("--follow", is_flag=True, help="Print the last lines, then each new one.")
+@click.option("--json", "as_json", is_flag=True, help="Print lines as they are in the log.")
+def log(
+    state_dir: str | None,
+    config_file: str | None,
+    outcome: str | None,
+    site: str | None,
+    follow: bool,
+    as_json: bool,
+) -> None:
+    """Show the crawl log: time, outcome, status, size, duration, URL, reason.
+
+    STATE_DIR is the stateDir of a crawl, which may still run, or the folder of a mirror [stateDir
+    of the configuration]. After `crawl --nodes`, the lines of all nodes are shown by time.
+    Rotated logs are read, too, except for lines of an earlier crawl (--scratch).
+    """
+    with plain_errors():
+        wanted = _filter(outcome, site)
+        folder = Path(state_dir or load_config(config_file, ()).state_dir)
+        logs = [LogFiles(each) for each in states_in(folder)]
+        lines = _followed(logs) if follow else by_time([_of_this_crawl(log) for log in logs])
+        for line in filter(wanted, lines):
+            text = json.dumps(line) if as_json else _text(line)
+            sys.stdout.write(f"{text}\n")
+            if follow:
+                sys.stdout.flush()
+        for error in (error for log in logs for error in log.errors):
+            click.echo(f"larbinpy: {printable(error)}", err=True)
+
+
+def _of_this_crawl(log: LogFiles) -> Iterator[_Line]:
+    began = first_time_saved(log.folder)
+    return (line for line in log.lines() if line["ts"] >= began)
+
+
+def _followed(logs: Sequence[LogFiles]) -> Iterator[_Line]:
+    began = min(first_time_saved(log.folder) for log in logs)
+    lines = filter(None, map(decode, follow_files([log.paths[-1] for log in logs], sleep)))
+    return (line for line in lines if line["ts"] >= began)
+
+
+def _filter(outcome: str | None, site: str | None) -> Callable[[_Line], bool]:
+    """Whether a line has the outcome and the site in question."""
+    begin = (outcome or "").lower()
+    if begin and not any(each.value.lower().startswith(begin) for each in Outcome):
+        known = ", ".join(each.value for each in Outcome)
+        raise ConfigError(f"command line, --outcome: no outcome begins with {begin!r}: {known}")
+    pattern = None
+    if site is not None:
+        try:
+            pattern = HostPattern.parse(site)
+        except ValueError as error:
+            raise ConfigError(f"command line, --site: {error}") from None
+
+    def wanted(line: _Line) -> bool:
+        if not line["outcome"].lower().startswith(begin):
+            return False
+        if pattern is None:
+            return True
+        parts = split(line["url"])
+        return pattern.match(parts.host, parts.port)
+
+    return wanted
+
+
+def _text(line: _Line) -> str:
+    detail = detail_in_words(line["outcome"], line.get("detail") or "")
+    text = (
+        f"{line['ts'][:19].replace('T', ' ')} {line['outcome']:<15} {line['status'] or '-':>3} "
+        f"{size(line['size']):>8} {line['ms']:>5} ms  {line['url']}"
+    )
+    return printable(f"{text}  {detail}" if detail else text)
+
+
+@click.command()
+@click.argument("state_dir", metavar="STATE_DIR", shell_complete=folders)
+@click.option("--count", is_flag=True, help="Print only their number.")
+def frontier(state_dir: str, count: bool) -> None:
+    """List the URLs that a stopped crawl has not fetched yet."""
+    with plain_errors():
+        folder = Path(state_dir)
+        if of_nodes(folder) or saved_node(folder) is not None:
+            raise UserError(
+                f"{state_dir}: a crawl by nodes, whose queue is in Redis; larbinpy status has its "
+                "length while it runs, and urls_queued of --report after it"
+            )
+        urls = owed_urls(State(folder))
+        if count:
+            click.echo(sum(1 for _ in urls))
+        else:
+            for url in urls:
+                click.echo(url.href)

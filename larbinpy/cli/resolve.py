@@ -1,9 +1,19 @@
-"""``larbinpy resolve``."""
+"""``larbinpy resolve``.
 
+The names for `larbinpy resolve`: lines of a file or pipe, read without blocking the loop.
+
+The output of ``larbinpy resolve``: results as they arrive, and a progress bar.
+"""
+
+import os
+import select
 import signal
 import sys
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
+from typing import TextIO
 
 import click
 
@@ -19,12 +29,88 @@ from larbinpy.cli.common import (
 )
 from larbinpy.config import SETTINGS
 from larbinpy.config.kinds import count
-from larbinpy.console.terminal.resolve_input import arriving_lines
-from larbinpy.console.terminal.resolve_output import Results
-from larbinpy.crawl.resources.resolver import make_resolver
+from larbinpy.console.terminal.progress import NamesBar
+from larbinpy.crawl.resolver import make_resolver
 from larbinpy.dns.bulk import resolve_names
 from larbinpy.loop.clock import clock
-from larbinpy.loop.poller import Poller
+from larbinpy.loop.poller import READ, Poller
+
+_BLOCK = 1 << 16
+#: Bytes kept of a line; no useful line is longer.
+_LONGEST = 1 << 12
+
+
+def arriving_lines(fd: int, poller: Poller) -> Iterator[str]:
+    """The lines of `fd`, without blanks around them and without empty ones.
+
+    If no line has arrived yet, yields an empty one; `poller` then wakes for the next. Bytes
+    that are not UTF-8 are escaped as ``\\xe9``.
+    """
+    rest = b""
+    while True:
+        if not select.select([fd], [], [], 0)[0]:
+            poller.register(fd, READ, lambda fd, _events: poller.unregister(fd))
+            yield ""
+            continue
+        block = os.read(fd, _BLOCK)
+        whole, _, rest = (rest + (block or b"\n")).rpartition(b"\n")
+        rest = rest[:_LONGEST]
+        yield from filter(None, map(str.strip, whole.decode(errors="backslashreplace").split("\n")))
+        if not block:
+            return
+
+
+_OUTPUT_BLOCK = 1 << 20
+
+
+class Results:
+    """Writes lines to `stream`, and a bar to `stderr` if that is a terminal.
+
+    `source` is the file of the names, "-" for standard input; its number of lines is the total
+    of the bar.
+    """
+
+    def __init__(self, stream: TextIO, stderr: TextIO, source: str) -> None:
+        self._stream = stream
+        self._bar: NamesBar | None = None
+        if stderr.isatty():
+            self._bar = NamesBar(stderr, lines_in(source), shared=stream.isatty())
+        #: Lines written.
+        self.count = 0
+
+    def write(self, lines: str) -> None:
+        """Write one or more lines and flush; the last comes without its newline."""
+        self.count += lines.count("\n") + 1
+        if self._bar is not None:
+            self._bar.clear()
+        self._stream.write(lines + "\n")
+        self._stream.flush()
+
+    def update(self, names: int) -> None:
+        """Advance the bar by `names`; call it after each `write`."""
+        if self._bar is not None:
+            self._bar.update(names)
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+
+def lines_in(name: str) -> int | None:
+    """The number of lines of a file; None for pipes, terminals and unreadable files."""
+    path = "/dev/stdin" if name == "-" else name
+    if not os.path.isfile(path):
+        return None
+    count, last = 0, b"\n"
+    try:
+        with open(path, "rb") as file:
+            for block in iter(partial(file.read, _OUTPUT_BLOCK), b""):
+                count += block.count(b"\n")
+                last = block[-1:]
+    except OSError:
+        return None
+    return count + (last != b"\n")
+
 
 #: The upper bound of dnsCacheSize.
 _MOST_NAMES = 10**9

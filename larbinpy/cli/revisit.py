@@ -21,8 +21,8 @@ from larbinpy.console.text import counted, grouped
 from larbinpy.crawl.crawl import Crawl
 from larbinpy.crawl.revisiting import check
 from larbinpy.database.opening import is_server
-from larbinpy.exit_status import Ending
-from larbinpy.output.report import write_report
+from larbinpy.errors import Ending
+from larbinpy.output.log import write_report
 from larbinpy.storage.spool import FOLDER
 from larbinpy.storage.state import Start, State
 

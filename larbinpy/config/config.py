@@ -15,27 +15,36 @@ from operator import attrgetter
 from typing import Any
 
 from larbinpy._version import __version__
-from larbinpy.config.checking import checked, unknown_attribute
-from larbinpy.config.fleet_kinds import FLEET, NODE
-from larbinpy.config.grammar import ConfigError
-from larbinpy.config.host_pattern import HostPattern
-from larbinpy.config.hours import ALWAYS
+from larbinpy.config.grammar import SITE, ConfigError, SiteBlock, checked, unknown_attribute
 from larbinpy.config.kinds import (
     ADDRESS,
+    ALWAYS,
+    CLIENT_CERT,
+    CLIENT_KEY,
+    COOKIES,
     DATABASE,
     DOMAIN,
     EXTENSION,
     FILE,
+    FLEET,
     FOLDER,
     HEADER,
+    HEADER_LINE,
+    HOSTS,
     HOURS,
     MODES,
     NAME,
+    NEW_FILE,
+    NODE,
     PARAMETER,
     PORT,
+    PROXY,
+    SEED,
     SERVER,
+    SOURCE,
     SPECIFIC,
     SWITCH,
+    Proxy,
     Setting,
     choice,
     count,
@@ -46,21 +55,8 @@ from larbinpy.config.kinds import (
     several,
     size,
 )
-from larbinpy.config.request_kinds import (
-    CLIENT_CERT,
-    CLIENT_KEY,
-    COOKIES,
-    HEADER_LINE,
-    HOSTS,
-    NEW_FILE,
-    PROXY,
-    SEED,
-    SOURCE,
-    Proxy,
-)
+from larbinpy.config.patterns import DROPPED, HostPattern
 from larbinpy.config.rule import ACCEPT, REJECT, Rule
-from larbinpy.config.site_block import SITE, SiteBlock
-from larbinpy.config.tracking import DROPPED
 
 #: The largest depth, in links.
 MOST_DEPTH = 10**6

@@ -5,9 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from larbinpy.config.config import SETTINGS, Config
-from larbinpy.config.grammar import ConfigError, words_of
+from larbinpy.config.grammar import SITE, ConfigError, words_of
 from larbinpy.config.kinds import Setting, ValueKind
-from larbinpy.config.site_block import SITE
 from larbinpy.config.sources import (
     DEFAULT_FILE,
     FIRST_DECIDES,

@@ -9,18 +9,68 @@ its "end".
 
 An error names the file and the line. If a keyword stands where a value is expected, the value
 or the "end" was forgotten: the error names the line of the keyword that lacks it.
+
+Site blocks: settings for the sites that a pattern matches.
+
+Checks values that a program gives, as the grammar checks those of a file.
 """
 
+import os
 import re
 from collections.abc import Callable, Container, Iterator, Mapping
+from dataclasses import dataclass, field
 from difflib import SequenceMatcher
+from functools import lru_cache
 from typing import Any, NamedTuple
 
-from larbinpy.config.host_pattern import HostPattern
-from larbinpy.config.kinds import NONE, SWITCH_WORDS, Setting
-from larbinpy.config.site_block import SITE, SiteBlock, SiteValue
+from larbinpy.config.kinds import NONE, SWITCH_WORDS, Setting, ValueKind
+from larbinpy.config.patterns import HostPattern
 from larbinpy.errors import UserError
 from larbinpy.url import masked_typed
+
+
+@dataclass(frozen=True, slots=True)
+class SiteValue:
+    """A setting within a site block."""
+
+    row: Setting
+    value: Any
+    #: The place where it was set: "larbin.conf:12" or "command line".
+    source: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SiteBlock:
+    """``site PATTERN KEYWORD VALUE... end``: settings of the sites that the pattern matches."""
+
+    pattern: HostPattern
+    values: tuple[SiteValue, ...]
+    #: The place where it begins: "larbin.conf:12" or "command line".
+    source: str = field(default="", compare=False)
+
+    def get(self, attribute: str) -> SiteValue | None:
+        """The value of the setting that is `attribute` of a Config; None if it has none."""
+        return next((each for each in self.values if each.row.attribute == attribute), None)
+
+    def lines(self) -> list[str]:
+        """The block as lines of a file."""
+        inner = [line for each in self.values for line in each.row.lines(each.value)]
+        return [f"site {self.pattern.show()}", *(f"    {line}" for line in inner), "end"]
+
+    def show(self) -> str:
+        """The block in one line, without the keyword."""
+        inner = [line for each in self.values for line in each.row.lines(each.value)]
+        return " ".join([self.pattern.show(), *inner, "end"])
+
+
+def _made_by_the_grammar(*_words: str) -> SiteBlock:
+    raise AssertionError("a block has more than the words of one item")
+
+
+SITE: ValueKind[SiteBlock] = ValueKind(
+    "PATTERN KEYWORD VALUE... end", _made_by_the_grammar, SiteBlock.show
+)
+
 
 Table = Mapping[str, Setting]
 
@@ -359,3 +409,88 @@ def nearest(word: str, table: Table) -> Setting | None:
     likeness = {name: SequenceMatcher(None, short, name).ratio() for name in table}
     best = max(likeness, key=likeness.__getitem__)
     return table[best] if likeness[best] >= _LIKE else None
+
+
+#: Settings whose checked values are remembered. `dataclasses.replace` checks all values again, and
+#: a file that was read once may be gone by then.
+_REMEMBERED = 4096
+
+
+def checked(rows: tuple[Setting, ...], value: Any) -> Any:
+    """`value` of a field, which has the settings `rows`: a text as in a file, or the value itself.
+
+    If there are several settings, a text begins with the keyword. Raises ConfigError.
+    """
+    row = rows[0]
+    if row.many and not isinstance(value, str):
+        try:
+            return _checked(rows, tuple(value))
+        except TypeError:
+            raise _error(row, f"{value!r} is not a tuple") from None
+    try:
+        return _checked(rows, value)
+    except TypeError:
+        raise _error(row, f"{value!r} has the wrong type") from None
+
+
+@lru_cache(_REMEMBERED, typed=True)
+def _checked(rows: tuple[Setting, ...], value: Any) -> Any:
+    row = rows[0]
+    if not row.many:
+        return _item(row, value)
+    if isinstance(value, str):
+        shown = value if row.keyword_of is not None else row.kind.show(value)
+        raise _error(row, f"{shown[:60]!r} is a text, not a tuple of them")
+    return tuple(dict.fromkeys(_item(_meant(rows, item), item) for item in value))
+
+
+def _meant(rows: tuple[Setting, ...], item: Any) -> Setting:
+    """The one of `rows` that `item` is for."""
+    if len(rows) == 1 or not isinstance(item, str):
+        return rows[0]
+    for row in rows:
+        if item.partition(" ")[0].lower() == row.keyword.lower():
+            return row
+    keywords = " or ".join(row.keyword for row in rows)
+    raise _error(rows[0], f"{item[:60]!r} does not begin with {keywords}")
+
+
+def _item(row: Setting, item: Any) -> Any:
+    kind = row.kind
+    if item is None:
+        if row.default is None:
+            return None
+        raise _error(row, f"None is not {kind.usage or 'a switch'}")
+    if isinstance(item, str) and row.keyword_of is not None:
+        # A rule, which keeps where it comes from.
+        return _parsed(row, item.partition(" ")[2].strip().strip('"')).at("Config")
+    if isinstance(item, os.PathLike):
+        item = os.fspath(item)
+    if not isinstance(item, str | int | float | tuple):
+        # An object that its own `parse` has made, such as a HostPattern.
+        return item
+    if kind.words == 0 and not isinstance(item, str | bool):
+        raise _error(row, f"{item!r} is neither True nor False")
+    return _parsed(row, item)
+
+
+def _parsed(row: Setting, item: Any) -> Any:
+    kind = row.kind
+    try:
+        text = item if isinstance(item, str) else (kind.spell or kind.show)(item)
+        return kind.parse(*(words_of(text) if kind.words > 1 else [text]))
+    except (ValueError, TypeError, AttributeError, LookupError) as error:
+        simple = type(error) is ValueError
+        reason = str(error) if simple else f"{item!r} is not {kind.usage or 'a switch'}"
+        raise _error(row, reason) from None
+
+
+def _error(row: Setting, reason: str) -> ConfigError:
+    return ConfigError(f"Config: {row.attribute}: {reason}")
+
+
+def unknown_attribute(name: str, table: dict[str, Setting]) -> ConfigError:
+    """The error for a keyword argument that is no setting."""
+    row = table.get(name.lower()) or nearest(name.replace("_", ""), table)
+    hint = f"; write {row.attribute}" if row else ""
+    return ConfigError(f"Config: no setting is called {name!r}{hint}")

@@ -2,18 +2,129 @@
 
 A `ValueKind` turns the words of one item into a value, or raises ValueError with a reason
 that reads well after "keyword: ". It parses the text that it writes as the same value.
+
+The kinds of values that requests are made of: headers, proxies, certificates, logins.
+
+Credentials are masked where values are written, so these texts are not parsed as the same value.
+
+Kinds of settings of nodes: the address of a crawl in Redis, and the name of a node.
+
+Times of day when requests may be sent: ``22:00-06:00,12:30-13:00``, in local time.
 """
 
 import os
 import re
-from collections.abc import Callable
+from codecs import BOM_UTF8
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import date, datetime, time, timedelta
 from ipaddress import ip_address
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
+from urllib.parse import quote as escaped
+from urllib.parse import unquote
 
-from larbinpy.config.host_pattern import host_name
-from larbinpy.config.hours import Hours
-from larbinpy.url import fault, masked_typed, typed
+from larbinpy.config.patterns import HostPattern, host_name
+from larbinpy.url import (
+    MASK,
+    SECRET_HEADER,
+    fault,
+    has_control,
+    login_of,
+    masked,
+    masked_typed,
+    typed,
+)
+
+_DAY = 24 * 60
+_RANGE = re.compile(r"(\d{1,2}):(\d\d)-(\d{1,2}):(\d\d)", re.ASCII)
+#: Days that are searched for the next opening. One is enough, except where a change of the clock
+#: leaves out the whole of a short range.
+_DAYS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Hours:
+    """Ranges of the day, each a pair of minutes since midnight; the end is not part of it.
+
+    A range whose end is before its start goes beyond midnight. Moments are Unix times; the local
+    time is that of the process, daylight saving included.
+    """
+
+    ranges: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def parse(cls, text: str) -> "Hours":
+        """The hours that `text` spells. Raises ValueError."""
+        return cls(tuple(_range(part.strip()) for part in text.split(",")))
+
+    def show(self) -> str:
+        return ",".join(f"{_clock(start)}-{_clock(end)}" for start, end in self.ranges)
+
+    def in_words(self) -> str:
+        """The hours within a sentence."""
+        ranges = (f"between {_clock(start)} and {_clock(end)}" for start, end in self.ranges)
+        return " or ".join(ranges)
+
+    def are_open(self, wall: float) -> bool:
+        """Whether requests may be sent at the Unix time `wall`."""
+        local = datetime.fromtimestamp(wall)
+        minute = local.hour * 60 + local.minute
+        return any(
+            start <= minute < end if start < end else minute >= start or minute < end
+            for start, end in self.ranges
+        )
+
+    def open_at(self, wall: float) -> float:
+        """The first moment from `wall` on at which requests may be sent; `wall` if they may now."""
+        if self.are_open(wall):
+            return wall
+        starts = {start for start, _ in self.ranges}
+        moments = (moment for moment in _moments(wall, starts) if moment > wall)
+        return min(filter(self.are_open, moments), default=wall + 86400.0)
+
+    def close_at(self, wall: float) -> float:
+        """The first moment after `wall` at which requests may no longer be sent.
+
+        It may come early: between ranges that touch, and where the clock changes. If it is to
+        come within an hour that the clock leaves out, it is late, by at most that hour.
+        """
+        ends = {end % _DAY for _, end in self.ranges}
+        return min(moment for moment in _moments(wall, ends) if moment > wall)
+
+
+#: The whole day.
+ALWAYS = Hours(((0, _DAY),))
+
+
+def _moments(wall: float, minutes: set[int]) -> Iterator[float]:
+    """The Unix times at which a local clock shows `minutes` on the days around `wall`."""
+    today = datetime.fromtimestamp(wall).date()
+    for days in range(_DAYS):
+        day: date = today + timedelta(days=days)
+        for minute in minutes:
+            # When clocks are set back, an hour comes twice.
+            for fold in (0, 1):
+                shown = time(minute // 60, minute % 60, fold=fold)
+                yield datetime.combine(day, shown).timestamp()
+
+
+def _range(text: str) -> tuple[int, int]:
+    match = _RANGE.fullmatch(text)
+    start, end = (_minutes(*match.group(1, 2)), _minutes(*match.group(3, 4))) if match else (0, 0)
+    if match is None or start >= _DAY or end > _DAY or max(int(match[2]), int(match[4])) > 59:
+        raise ValueError(f"{text[:40]!r} is not a range of the day such as 22:00-06:00")
+    if start == end % _DAY and end != _DAY:
+        raise ValueError(f"{text[:40]!r} is empty; 00:00-24:00 is the whole day")
+    return start, end
+
+
+def _minutes(hour: str, minute: str) -> int:
+    return int(hour) * 60 + int(minute)
+
+
+def _clock(minute: int) -> str:
+    return f"{minute // 60:02d}:{minute % 60:02d}"
+
 
 T = TypeVar("T")
 
@@ -420,3 +531,238 @@ SPECIFIC: ValueKind[tuple[str, str]] = ValueKind(
     words=2,
     closed=True,
 )
+
+
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", re.ASCII)
+#: Headers that frame a message, belong to one connection, or that the crawler decides.
+_OWN_HEADERS = {
+    **dict.fromkeys(
+        ("host", "content-length", "transfer-encoding", "te", "trailer", "connection"),
+        "it frames the request",
+    ),
+    **dict.fromkeys(
+        ("keep-alive", "proxy-connection", "upgrade", "expect", "http2-settings"),
+        "it belongs to the connection",
+    ),
+    **dict.fromkeys(
+        ("if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "if-range"),
+        "the crawler decides it for each page",
+    ),
+    "range": "the crawler reads whole pages",
+    "accept-encoding": "the crawler offers what it can decode",
+    "proxy-authorization": "write proxy http://USER:PASSWORD@HOST PORT instead",
+    "user-agent": "write UserAgent instead",
+    "from": "write From instead",
+    "accept-language": "write acceptLanguage instead",
+}
+_SCHEMES = ("http", "https", "socks5", "socks5h")
+_CERTIFICATE = b"-----BEGIN CERTIFICATE-----"
+_KEY = re.compile(rb"-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----")
+_ENCRYPTED_KEY = re.compile(rb"-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type:.*ENCRYPTED", re.M)
+#: Bytes read of a file of cookies.
+_MOST_COOKIES = 10 << 20
+#: Bytes read of a PEM file; chains of certificates have some kilobytes.
+_MOST_PEM = 1 << 20
+
+
+class Proxy(NamedTuple):
+    """A proxy: its name or address, and ``USER:PASSWORD`` or nothing."""
+
+    host: str
+    port: int
+    #: http, https, socks5 or socks5h; the last two mean the same.
+    scheme: str = "http"
+    login: str = ""
+
+    def __repr__(self) -> str:
+        return f"<Proxy {show_proxy(self)}>"
+
+
+def _header_line(text: str) -> str:
+    """``Name: value``, in that spelling."""
+    name, colon, value = text.partition(":")
+    name = name.strip()
+    if not colon or not _TOKEN.fullmatch(name):
+        # It may hold a secret.
+        raise ValueError(f'{MASK!r} is not of the form "Name: value"')
+    try:
+        value = header_text(value).strip()
+    except ValueError as error:
+        # The error quotes it.
+        reason = str(error).replace(repr(value[:40]), "the value")
+        raise ValueError(f"{name}: {reason}") from None
+    if not value:
+        raise ValueError(f"{name} has no value")
+    why = _OWN_HEADERS.get(name.lower())
+    if why is not None:
+        raise ValueError(f"{name} cannot be set: {why}")
+    return f"{name}: {value}"
+
+
+def _show_header(line: str) -> str:
+    name = line.partition(":")[0]
+    return f"{name}: {MASK}" if SECRET_HEADER.search(name) else line
+
+
+def _proxy(name: str, port: str) -> Proxy:
+    scheme, separator, rest = name.partition("://")
+    scheme, rest = (scheme.lower(), rest) if separator else ("http", name)
+    if scheme not in _SCHEMES:
+        shown = scheme[:20] if scheme.isalnum() else MASK
+        raise ValueError(f"{shown!r} is not one of {', '.join(_SCHEMES)}")
+    login, _, host = rest.rpartition("@")
+    known = host_name(host.removesuffix("/"))
+    if known is None:
+        raise ValueError(f"{masked_typed(name)[:80]!r} is not a host name")
+    login = unquote(login)
+    if has_control(login):
+        raise ValueError("the user name or password has a control character")
+    return Proxy(known, port_number(port, 1), scheme, login)
+
+
+def show_proxy(proxy: Proxy | None) -> str:
+    """HOST PORT; the scheme unless it is http, and credentials masked."""
+    if proxy is None:
+        return ""
+    host, port, scheme, login = proxy
+    shown = f"{MASK}@" if login else ""
+    return f"{scheme}://{shown}{host} {port}" if login or scheme != "http" else f"{host} {port}"
+
+
+def _spell_proxy(given: Proxy | None) -> str:
+    """The text that is parsed as a proxy, or as a tuple of its first values."""
+    host, port, scheme, login = Proxy(*given) if given else Proxy("", 0)
+    return (
+        f"{scheme}://{escaped(login, safe=':')}@{host} {port}"
+        if login
+        else f"{scheme}://{host} {port}"
+    )
+
+
+def _seed(text: str) -> str:
+    """A URL to start from; its user name and password are kept."""
+    url = typed(text)
+    if url is None:
+        raise ValueError(f"{masked_typed(text)[:80]!r} is {fault(text)}")
+    login = login_of(text)
+    return url.replace("://", f"://{login}@", 1) if login else url
+
+
+def _pem(path: str) -> bytes:
+    with open(path, "rb") as file:
+        data = file.read(_MOST_PEM)
+    if _ENCRYPTED_KEY.search(data):
+        raise ValueError(
+            f"the key in {path!r} is protected by a passphrase; write a copy without one: "
+            f"openssl pkey -in {path} -out NEW"
+        )
+    return data
+
+
+def _client_cert(text: str) -> str:
+    path = readable_file(text)
+    if _CERTIFICATE not in _pem(path):
+        raise ValueError(f"{path!r} has no certificate in PEM format")
+    return path
+
+
+def _client_key(text: str) -> str:
+    path = readable_file(text)
+    if not _KEY.search(_pem(path)):
+        raise ValueError(f"{path!r} has no private key in PEM format")
+    return path
+
+
+def check_certificate(cert: str | None, key: str | None) -> None:
+    """Raise ValueError unless there are both a certificate and its key, or neither."""
+    if key and not cert:
+        raise ValueError("clientKey without clientCert; set both")
+    if cert and not key and not _KEY.search(_pem(cert)):
+        raise ValueError(f"clientCert {cert}: the file has no private key; set clientKey")
+    if cert:
+        import ssl  # here, since modules that decide load the settings, and no socket code
+
+        try:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_cert_chain(cert, key)
+        except (OSError, ssl.SSLError):
+            raise ValueError(f"clientKey {key or cert}: not the key of clientCert {cert}") from None
+
+
+def _cookie_file(text: str) -> str:
+    path = readable_file(text)
+    with open(path, "rb") as file:
+        data = file.read(_MOST_COOKIES).removeprefix(BOM_UTF8)
+    for number, line in enumerate(data.split(b"\n"), 1):
+        cookie = line.strip(b"\r").removeprefix(b"#HttpOnly_")
+        if cookie.strip() and cookie[:1] != b"#" and cookie.count(b"\t") < 5:
+            raise ValueError(
+                f"{path}:{number}: not a line of a cookies.txt: seven fields, separated by tabs; "
+                "export the cookies in Netscape's format"
+            )
+    return path
+
+
+SEED: ValueKind[str] = ValueKind("URL", _seed, masked)
+HEADER_LINE: ValueKind[str] = ValueKind(
+    '"NAME: VALUE"', _header_line, lambda line: quote(_show_header(line)), spaced=True
+)
+PROXY: ValueKind[Proxy | None] = ValueKind(
+    "HOST PORT", _proxy, show_proxy, words=2, spell=_spell_proxy
+)
+HOSTS: ValueKind[HostPattern] = ValueKind(
+    "PATTERN... end", HostPattern.parse, HostPattern.show, closed=True
+)
+
+
+def _new_file(text: str) -> str:
+    """The path of a file that can be written; it is replaced."""
+    path = os.path.expanduser(plain(text))
+    folder = os.path.dirname(path) or "."
+    if not os.path.basename(path) or os.path.isdir(path) or not os.access(folder, os.W_OK):
+        raise ValueError(f"{path!r} cannot be written")
+    return path
+
+
+NEW_FILE: ValueKind[str | None] = ValueKind("PATH", _new_file, lambda path: quote(path or ""))
+COOKIES: ValueKind[str | None] = ValueKind("PATH", _cookie_file, lambda path: quote(path or ""))
+CLIENT_CERT: ValueKind[str | None] = ValueKind("PATH", _client_cert, lambda path: quote(path or ""))
+CLIENT_KEY: ValueKind[str | None] = ValueKind("PATH", _client_key, lambda path: quote(path or ""))
+SOURCE: ValueKind[str] = ValueKind("IP", ip, str)
+
+
+_FLEET = re.compile(
+    r"redis://(?:[^/?#\s]*@)?[^/?#@\s]+/[\w.-]{1,64}(?:\?passwordFile=.+)?"
+    # A login before the path, as other programs have it, would be taken for a part of the path.
+    r"|unix:(?!:|//[^?]*@|[^/?]*@)[^?]+\?crawl=[\w.-]{1,64}(?:&passwordFile=.+)?",
+    re.ASCII,
+).fullmatch
+#: No name of a folder above or beside.
+_NODE = re.compile(r"\w[\w.-]{0,63}", re.ASCII).fullmatch
+
+
+def _fleet(text: str) -> str:
+    """The address of a fleet; hosts and ports are checked when it is joined."""
+    if text and not _FLEET(text):
+        shown = "the address" if "@" in text else repr(text[:80])
+        raise ValueError(f"{shown} is not redis://[USER@]HOST[:PORT]/NAME or unix:PATH?crawl=NAME")
+    return text
+
+
+def has_fleet_password(text: str) -> bool:
+    """Whether the address of a fleet holds a password; that of a socket has no place for one."""
+    if text.startswith("unix:"):
+        return False
+    login, at, _ = text.partition("?passwordFile=")[0].rpartition("@")
+    return bool(at) and ":" in login.removeprefix("redis://")
+
+
+def _node(text: str) -> str:
+    if not _NODE(text):
+        raise ValueError(f"{text[:80]!r} is no name of a node: letters, digits, '.', '_', '-'")
+    return text
+
+
+FLEET: ValueKind[str] = ValueKind(
+    "redis://HOST[:PORT]/NAME", _fleet, lambda text: quote(masked(text)), spell=quote
+)
+NODE: ValueKind[str] = ValueKind("NAME", _node, quote)

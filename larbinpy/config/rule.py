@@ -7,10 +7,8 @@ from difflib import get_close_matches
 from functools import cached_property, partial
 from typing import Any
 
-from larbinpy.config.host_pattern import HostPattern, host_name
 from larbinpy.config.kinds import ValueKind, plain, quote, show_size, size
-from larbinpy.config.registered_domain import is_suffix, registered_domain
-from larbinpy.config.url_glob import canonical
+from larbinpy.config.patterns import HostPattern, canonical, host_name, is_suffix, registered_domain
 
 #: Characters of one condition. A longer one would be no pattern that somebody wrote.
 _LONGEST = 2000

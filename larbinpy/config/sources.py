@@ -1,4 +1,7 @@
-"""The sources of settings: larbin.conf, the environment, the command line, and live changes."""
+"""The sources of settings: larbin.conf, the environment, the command line, and live changes.
+
+All settings and their values as text.
+"""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -6,8 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from larbinpy.config.config import LIVE, SETTINGS, Config
-from larbinpy.config.fleet_kinds import FLEET, has_fleet_password
 from larbinpy.config.grammar import (
+    SITE,
     ConfigError,
     Report,
     at_once,
@@ -16,9 +19,7 @@ from larbinpy.config.grammar import (
     read_value,
     unknown,
 )
-from larbinpy.config.kinds import Setting
-from larbinpy.config.request_kinds import check_certificate
-from larbinpy.config.site_block import SITE
+from larbinpy.config.kinds import FLEET, Setting, check_certificate, has_fleet_password
 from larbinpy.native import NO_SCAN
 
 #: Read if no file is named.
@@ -236,3 +237,34 @@ def change(config: Config, keyword: str, text: str) -> Config:
         raise ConfigError(f"{keyword[:60]}: its value is missing")
     row, value = assigned(keyword, text, keyword[:60])
     return _consistent(replace(config, **{row.attribute: value}))
+
+
+def texts(config: Config) -> dict[str, str]:
+    """Keyword -> its value in one line, for pages and snapshots."""
+    return {row.keyword: row.text(getattr(config, row.attribute)) for row in SETTINGS.values()}
+
+
+def describe(config: Config, *, only_changed: bool = False) -> list[str]:
+    """`config` as lines of an equivalent larbin.conf, defaults included.
+
+    Each line has the help of its setting as a comment, and its default if it differs. With
+    `only_changed`, settings with their default value are left out.
+    """
+    lines = []
+    for row in SETTINGS.values():
+        value = getattr(config, row.attribute)
+        default = row.text(row.default) or "none"
+        is_changed = row.own(value) != row.default
+        if only_changed and not is_changed:
+            continue
+        changed = f"CHANGED (default {default}): " if is_changed else ""
+        if row.kind is SITE and value:
+            lines += [
+                f"# {changed}{row.help}",
+                *(line for block in value for line in block.lines()),
+            ]
+        else:
+            for line in row.lines(value):
+                shown = SETTINGS[line.split()[0].lstrip("#").lower()]
+                lines.append(f"{line:<31} # {changed}{shown.help}")
+    return lines

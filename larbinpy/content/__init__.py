@@ -4,14 +4,12 @@
 outside the crawl's loop, in the processes that fill the content database.
 
     content     the values, and their bounds
-    reading     chooses the reader of a body
-    html        HTML and XHTML pages: one parse, one pass of a selector
+    reading     chooses the reader of a body; reads plain text, Markdown, RSS and Atom
+    html        HTML and XHTML pages: one parse, one pass of a selector; titles and links
     main_text   the main text of a page and the rest of its visible text
+    hidden      text that a reader cannot see
     declared    what a page declares in <meta> and JSON-LD
-    facts       JSON-LD
-    title, dates, language, links   the parts
-    feeds, plain, pdf   RSS and Atom, plain text and Markdown, PDF
-    clean       texts without control characters and runs of blanks
+    dates, language, pdf   the other parts
 """
 
 from larbinpy.content.content import Content, Image, Outlink

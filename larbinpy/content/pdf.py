@@ -8,8 +8,14 @@ import re
 from typing import Any
 
 from larbinpy.content import dates
-from larbinpy.content.clean import line, lines
-from larbinpy.content.content import LONGEST_AUTHOR, LONGEST_TEXT, LONGEST_TITLE, Content
+from larbinpy.content.content import (
+    LONGEST_AUTHOR,
+    LONGEST_TEXT,
+    LONGEST_TITLE,
+    Content,
+    line,
+    lines,
+)
 from larbinpy.content.language import language
 
 #: Pages that are read, at 1 to 5 ms each: most books.

@@ -1,24 +1,24 @@
 """The crawl itself: its parts, the engine's turn, its control and its end.
 
-crawl         a crawl as an object
-run           the turns of a crawl, from start to end
-assembly      makes the parts of a crawl from its configuration, in five steps: network, the
-              frontier, on_disk, ports and the terminal, the engine
+crawl         a crawl as an object, and its turns from start to end
+assembly      makes the parts of a crawl from its configuration and connects them: parts,
+              network, resolver, on_disk
 participation this process alone, or as a node of a fleet: the assembly asks it where they differ
 ports         opens the input port and the status page
-engine        one turn after another through all stages
-requests      the request for a URL; media_types: which types are fetched
+engine        one turn after another through all stages, and the work of each second
+mode          what the engine may do: run, pause, stop, wait for room
+requests      the request for a URL
+request_options   what is sent to each site, and on which way; which types are fetched
+sites         the configuration of each site
+sessions      the sessions of sites with a login
 intake        reads fetched pages and takes them to the outputs and the frontier
 link_check    requests and replies of checkLinks
 own_plug      the plug of the calling program: what it may decide, and its exceptions
-housekeeping  the work of each second
-saving        when the state is saved
+control       commands to a running crawl, and the values that they change
 ending        when and why a crawl ends
-put_back      URLs of earlier runs that a resume queues again
+resumed       what a resumed crawl queues again, and its cookies
+revisiting    pages that are due, from the database to the frontier
 stopped       looks at a crawl that does not run, for `larbinpy explain`
-single        one URL alone, for `larbinpy fetch`
-
-sites/        values that differ from site to site
-control/      commands to a running crawl, and the values that they change
-resources/    network, files, terminal, clocks
+single        one URL alone, for `larbinpy fetch`; login_trial: one login, for `larbinpy login`
+fleet/        a crawl as a node of a fleet
 """

@@ -12,41 +12,40 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, TextIO
 
 from larbinpy.config import Config, Given
-from larbinpy.console.terminal.fetch_info import FetchInfo
+from larbinpy.console.terminal.layout import FetchInfo
 from larbinpy.console.terminal.progress import PrintStats, Progress, Terminal, make_progress
-from larbinpy.crawl.control.control import Control
-from larbinpy.crawl.control.disk_pause import DiskPause
-from larbinpy.crawl.control.live_settings import LiveSettings
-from larbinpy.crawl.control.mode import Mode
-from larbinpy.crawl.cookie_export import CookieExport
-from larbinpy.crawl.cookie_note import cookie_notes
+from larbinpy.crawl.control import Control, LiveSettings
 from larbinpy.crawl.ending import Finishing, Stopping
-from larbinpy.crawl.engine import Engine
-from larbinpy.crawl.housekeeping import Housekeeping
+from larbinpy.crawl.engine import Engine, Housekeeping
 from larbinpy.crawl.intake import NO_SOFT_JUDGE, FateSink, Intake, IntakeSettings
 from larbinpy.crawl.kept_options import KeptOptions
-from larbinpy.crawl.media_types import make_types
+from larbinpy.crawl.mode import DiskPause, Mode
+from larbinpy.crawl.network import Network
+from larbinpy.crawl.on_disk import OnDisk, locked
 from larbinpy.crawl.own_plug import LinkFilter, RequestChanger
 from larbinpy.crawl.participation import Participation
+from larbinpy.crawl.parts import (
+    Display,
+    HoursListener,
+    SettingsBySite,
+    Surroundings,
+    make_frontier,
+    open_sessions,
+    options_of,
+    read_logins,
+)
 from larbinpy.crawl.ports import Ports
-from larbinpy.crawl.put_back import PutBack
+from larbinpy.crawl.request_options import make_types
 from larbinpy.crawl.requests import ChangedRequests, RequestMaker, Requests
-from larbinpy.crawl.resources.display import Display
-from larbinpy.crawl.resources.frontier import make_frontier
-from larbinpy.crawl.resources.logins import open_sessions, options_of, read_logins
-from larbinpy.crawl.resources.network import Network
-from larbinpy.crawl.resources.on_disk import OnDisk, locked
-from larbinpy.crawl.resources.surroundings import Surroundings
-from larbinpy.crawl.sites.configs import SiteConfigs
-from larbinpy.crawl.sites.settings import HoursListener, SettingsBySite
-from larbinpy.frontier.probe_step import NO_PROBES
-from larbinpy.observe.snapshot import Snapshots
-from larbinpy.observe.totals import Totals, unanswered
+from larbinpy.crawl.resumed import CookieExport, PutBack, cookie_notes
+from larbinpy.crawl.sites import SiteConfigs
+from larbinpy.frontier.steps import NO_PROBES
+from larbinpy.observe.snapshot import Snapshots, Totals, unanswered
 from larbinpy.output import Output
 from larbinpy.output.log import CrawlLog
 from larbinpy.parse import read_in_steps
 from larbinpy.soft404.probes import Probes
-from larbinpy.stats.counters import Stats
+from larbinpy.stats import Stats
 from larbinpy.storage.files import Reserve
 from larbinpy.storage.state import Start, State, StateError
 from larbinpy.url import Url

@@ -4,13 +4,12 @@ from collections.abc import Callable, Iterator
 from math import inf
 
 from larbinpy.console.ports.input_port import InputPort
-from larbinpy.crawl.control.disk_pause import DiskPause
-from larbinpy.crawl.control.mode import Mode
 from larbinpy.crawl.engine import Engine
-from larbinpy.exit_status import Ending
+from larbinpy.crawl.mode import DiskPause, Mode
+from larbinpy.errors import Ending
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.loop.clock import Clock
-from larbinpy.loop.slice import Slice
+from larbinpy.loop.steps import Slice
 from larbinpy.output.plug import NO_FEEDER, Feeder, Refresher
 
 

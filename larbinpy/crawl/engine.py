@@ -5,24 +5,29 @@ waits count from the end of a transfer and because it works for a slice.
 
 As in Larbin's main loop, `Engine.turn` has one line for each stage. Each stage takes a bounded
 batch, and none calls another: they exchange URLs through the frontier's queues.
+
+The work of each second of a crawl: Larbin's cron.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import inf
 from typing import Protocol
 
-from larbinpy.crawl.control.disk_pause import DiskPause
-from larbinpy.crawl.control.mode import Mode
+from larbinpy.console.text import printable
 from larbinpy.crawl.intake import Intake
+from larbinpy.crawl.mode import DiskPause, Mode
+from larbinpy.crawl.network import Names, Network
+from larbinpy.crawl.on_disk import Journals
+from larbinpy.crawl.parts import Display
 from larbinpy.crawl.requests import RequestMaker
-from larbinpy.crawl.resources.network import Names
-from larbinpy.fetch.settings import Request
+from larbinpy.dns.resolver import Outage
+from larbinpy.fetch.options import Request
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.loop.clock import Clock
 from larbinpy.loop.poller import Poller
 from larbinpy.output.plug import NO_FEEDER, Feeder, ReplyListener
 from larbinpy.page import Page
-from larbinpy.stats.counters import Stats
+from larbinpy.stats import Stats
 
 #: Names asked for in one turn.
 _NAMES = 200
@@ -210,3 +215,64 @@ class Engine:
         if self._mode.staying or self._mode.settling:
             return False
         return self.idle if self._mode.draining else self.out_of_work or self.limit_reached
+
+
+class Housekeeping:
+    """Once a second: counts, journals, progress, messages about name servers and database."""
+
+    def __init__(
+        self,
+        stats: Stats,
+        network: Network,
+        frontier: Frontier,
+        journals: Journals,
+        display: Display,
+        feeder: Feeder = NO_FEEDER,
+        save: Callable[[], None] = lambda: None,
+        *,
+        debug: object = None,
+        notices: Callable[[], Iterable[str]] = tuple,
+    ) -> None:
+        """`save` requests a checkpoint; the repr of `debug` is printed, unless it is None.
+
+        `notices` returns lines to print, each once.
+        """
+        self._stats = stats
+        self._network = network
+        self._frontier = frontier
+        self._journals = journals
+        self._display = display
+        self._feeder = feeder
+        self._save = save
+        self._debug = debug
+        self._notices = notices
+        self._next = 0.0
+        self._outage = Outage()
+
+    def __repr__(self) -> str:
+        return f"<Housekeeping next at {self._next}>"
+
+    @property
+    def deadline(self) -> float:
+        """When `step` must be called although nothing happens: inf while the loop may sleep."""
+        return self._next if self._feeder.holds else inf
+
+    def step(self, now: float) -> None:
+        """Do the work if a second has passed. Raises OSError if that fails."""
+        if now < self._next:
+            return
+        self._next = now + 1.0
+        resolver = self._network.resolver
+        busy = self._network.fetcher.busy
+        self._stats.second(now, resolver.answered, self._frontier.owed, busy)
+        self._journals.flush()
+        self._display.show()
+        for change in self._outage.look(resolver.stats()["servers"], now):
+            self._display.say(change)
+        for line in (*self._feeder.second(now), *map(printable, self._notices())):
+            self._display.say(line)
+        if self._feeder.holds:
+            # It takes pages only that a checkpoint covers.
+            self._save()
+        if self._debug is not None:
+            self._display.say_plainly(repr(self._debug))

@@ -8,19 +8,18 @@ from functools import partial
 from http import HTTPStatus
 from typing import NamedTuple, Protocol
 
-from larbinpy.crawl.media_types import Types
+from larbinpy.crawl.request_options import Types
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.loop.clock import Clock
-from larbinpy.loop.slice import Slice
-from larbinpy.outcome import READABLE, Outcome
-from larbinpy.output.link_record import NO_LINK_NOTES, LinkNotes
+from larbinpy.loop.steps import Slice
+from larbinpy.outcome import LONG_SITEMAP, READABLE, Outcome, part_detail
+from larbinpy.output.links import NO_LINK_NOTES, LinkNotes
 from larbinpy.output.plug import NO_REFRESH, Outputs, Refresher
 from larbinpy.page import Fate, Page
 from larbinpy.parse import Link, Parsed, is_sitemap, is_sitemap_name, redirect_target
 from larbinpy.parse.link import endorsed, urls
-from larbinpy.reason import LONG_SITEMAP, part_detail
-from larbinpy.soft404.names import is_home
-from larbinpy.stats.counters import Stats
+from larbinpy.soft404.probes import is_home
+from larbinpy.stats import Stats
 from larbinpy.url import Url, hash64
 
 #: Most outcomes written to the log in one turn.

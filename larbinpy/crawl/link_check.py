@@ -14,14 +14,13 @@ from mimetypes import MimeTypes
 from typing import Any
 
 from larbinpy.crawl.intake import Intake
-from larbinpy.crawl.media_types import any_reply
+from larbinpy.crawl.request_options import any_reply
 from larbinpy.crawl.requests import RequestMaker
-from larbinpy.fetch.settings import Accept, Refusal, Request
-from larbinpy.frontier.scope.seed_area import SeedArea
-from larbinpy.outcome import READABLE, Outcome
+from larbinpy.fetch.options import Accept, Refusal, Request
+from larbinpy.frontier.scope import SeedArea
+from larbinpy.outcome import READABLE, Outcome, malformed_detail
 from larbinpy.page import Page
 from larbinpy.parse import Link, Parsed
-from larbinpy.reason import malformed_detail
 from larbinpy.url import Url
 
 #: A server that does not know HEAD may close the connection, or never answer.

@@ -8,22 +8,22 @@ from pathlib import Path
 
 from larbinpy.config import Config, ConfigError
 from larbinpy.crawl.intake import Verdict
-from larbinpy.crawl.resources.logins import options_of
-from larbinpy.crawl.resources.network import Network, raise_open_files
+from larbinpy.crawl.network import Network, raise_open_files
+from larbinpy.crawl.parts import options_of
+from larbinpy.crawl.request_options import Logins
+from larbinpy.crawl.sessions import SiteSessions
 from larbinpy.crawl.single import fetch, wait_until
-from larbinpy.crawl.sites.configs import SiteConfigs
-from larbinpy.crawl.sites.logins import Logins
-from larbinpy.crawl.sites.sessions import SiteSessions
-from larbinpy.fetch.cookies_txt import HTTP_ONLY
+from larbinpy.crawl.sites import SiteConfigs
+from larbinpy.fetch.cookies import HTTP_ONLY
 from larbinpy.login.exchange import next_of
+from larbinpy.login.file import examine, explained, read
 from larbinpy.login.judge import Judge, Standing, has_html
-from larbinpy.login.login_file import examine, explained, read
 from larbinpy.login.methods.form import password_form, user_form
 from larbinpy.login.spec import Login, Method
 from larbinpy.loop.clock import clock, wall
 from larbinpy.loop.poller import Poller
+from larbinpy.outcome import cure, reason
 from larbinpy.page import Page, timestamp
-from larbinpy.reason import cure, reason
 from larbinpy.url import Url, fault, masked_typed, site_of, typed
 
 #: Fields of a form that are listed, and characters of each name.

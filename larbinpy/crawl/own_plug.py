@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import Any, Protocol, cast, runtime_checkable
 
 from larbinpy.errors import UserError, what_raised
-from larbinpy.fetch.settings import RequestOptions
+from larbinpy.fetch.options import RequestOptions
 from larbinpy.output.plug import Output
 from larbinpy.url import Url
 

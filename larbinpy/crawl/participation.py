@@ -11,20 +11,20 @@ from typing import Any, Protocol
 
 from larbinpy.config import Config
 from larbinpy.console.ports.finder_process import FinderProcess
-from larbinpy.crawl.control.control import Control
-from larbinpy.crawl.control.mode import Mode, SavedPause
+from larbinpy.crawl.control import Control
 from larbinpy.crawl.engine import Fetching, Listener
-from larbinpy.crawl.resources.frontier import KINDS, Kinds
-from larbinpy.crawl.resources.network import NameSharing
-from larbinpy.crawl.resources.on_disk import OnDisk, refuse_nodes
-from larbinpy.crawl.sites.logins import Logins
+from larbinpy.crawl.mode import Mode, SavedPause
+from larbinpy.crawl.network import NameSharing
+from larbinpy.crawl.on_disk import OnDisk, refuse_nodes
+from larbinpy.crawl.parts import KINDS, Kinds
+from larbinpy.crawl.request_options import Logins
 from larbinpy.fetch.fetcher import Fetcher
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.view import FrontierView
 from larbinpy.loop.clock import Clock
-from larbinpy.observe.totals import Totals
+from larbinpy.observe.snapshot import Totals
 from larbinpy.output.plug import Feeder
-from larbinpy.stats.counters import Stats
+from larbinpy.stats import Stats
 from larbinpy.storage.state import SavedPart, SavedValue, Start
 from larbinpy.url import Url
 

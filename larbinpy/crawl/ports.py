@@ -6,12 +6,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from larbinpy.config import Config, ConfigError
-from larbinpy.console.ports import token
+from larbinpy.console.ports import reply
 from larbinpy.console.ports.finder_process import FinderProcess, finder_command
-from larbinpy.console.ports.http import StatusServer
+from larbinpy.console.ports.http import Posting, StatusServer
 from larbinpy.console.ports.input_port import InputPort
-from larbinpy.console.ports.posting import Posting
-from larbinpy.crawl.control.control import Control
+from larbinpy.crawl.control import Control
 from larbinpy.crawl.engine import Listener
 from larbinpy.loop.poller import Poller
 
@@ -49,8 +48,8 @@ def _open_status_server(
     closing: ExitStack,
 ) -> StatusServer:
     folder = Path(config.state_dir)
-    posting = Posting(control, token.issue(folder))
-    closing.callback(token.withdraw, folder)
+    posting = Posting(control, reply.issue(folder))
+    closing.callback(reply.withdraw, folder)
     where = config.http_host, config.http_port
     with _naming("httpPort", config.http_port):
         server = StatusServer(poller, control.status, *where, config.histograms, posting, finder)

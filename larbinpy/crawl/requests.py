@@ -5,17 +5,16 @@ from functools import partial
 from math import inf
 from typing import Protocol
 
-from larbinpy.crawl.media_types import SITEMAPS, Types, any_reply
 from larbinpy.crawl.own_plug import RequestChanger
-from larbinpy.crawl.sites.request_options import of_login
+from larbinpy.crawl.request_options import SITEMAPS, Types, any_reply, of_login
+from larbinpy.fetch.options import Refusal, Request, RequestOptions
 from larbinpy.fetch.robots import MAX_SIZE
-from larbinpy.fetch.settings import Refusal, Request, RequestOptions
-from larbinpy.frontier.scope.scope import Reason, Scope
+from larbinpy.frontier.scope import Reason, Scope
 from larbinpy.outcome import Outcome
 from larbinpy.output.plug import NO_REFRESH, Refresher
 from larbinpy.parse import is_sitemap_name
-from larbinpy.parse.feeds import MAX_DECODED
-from larbinpy.soft404.words import COMPARED
+from larbinpy.parse.xml import MAX_DECODED
+from larbinpy.soft404.answers import COMPARED
 from larbinpy.url import Url
 
 #: RFC 9309, 2.5: at least 500 KiB of a robots.txt are read, whatever maxPageSize is. One byte more

@@ -4,13 +4,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from larbinpy.config import Config, ConfigError
-from larbinpy.crawl.control.mode import Mode
+from larbinpy.crawl.mode import Mode
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.loop.clock import Clock
 from larbinpy.page import Fate
-from larbinpy.revisit.due import DueAsk, DuePage
-from larbinpy.revisit.round import Allowance, Endless, OneRound, Round
-from larbinpy.revisit.visits import Visits
+from larbinpy.revisit.round import Allowance, DueAsk, DuePage, Endless, OneRound, Round, Visits
 from larbinpy.storage.state import SavedValue
 from larbinpy.url import Url, canonical
 

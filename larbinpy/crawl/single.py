@@ -7,15 +7,12 @@ from hashlib import sha1
 from pathlib import Path
 
 from larbinpy.config import Config
-from larbinpy.crawl.media_types import any_reply
-from larbinpy.crawl.resources.network import Names, Network, permitting, raise_open_files
-from larbinpy.crawl.sites.configs import SiteConfigs
-from larbinpy.crawl.sites.logins import Logins
-from larbinpy.crawl.sites.request_options import of_login
-from larbinpy.dns.address import is_public
-from larbinpy.dns.lookup import Answer
+from larbinpy.crawl.network import Names, Network, permitting, raise_open_files
+from larbinpy.crawl.request_options import Logins, any_reply, of_login
+from larbinpy.crawl.sites import SiteConfigs
+from larbinpy.dns.lookup import Answer, is_public
 from larbinpy.fetch.fetcher import Fetcher
-from larbinpy.fetch.settings import Request
+from larbinpy.fetch.options import Request
 from larbinpy.loop.clock import clock
 from larbinpy.loop.poller import Poller
 from larbinpy.outcome import READABLE, Outcome

@@ -8,16 +8,14 @@ from contextlib import closing
 from pathlib import Path
 
 from larbinpy.config import Config
-from larbinpy.config.hours import ALWAYS
-from larbinpy.crawl.resources.frontier import make_frontier
-from larbinpy.crawl.resources.logins import read_login_links
-from larbinpy.crawl.sites.configs import SiteConfigs
-from larbinpy.crawl.sites.settings import SettingsBySite
-from larbinpy.dns.address import is_public
+from larbinpy.config.kinds import ALWAYS
+from larbinpy.crawl.parts import SettingsBySite, make_frontier, read_login_links
+from larbinpy.crawl.sites import SiteConfigs
+from larbinpy.dns.lookup import is_public
 from larbinpy.loop.clock import clock, wall
 from larbinpy.observe.explain import explain
 from larbinpy.observe.log_search import StoppedLog
-from larbinpy.observe.report.log_files import first_time
+from larbinpy.observe.report.log import first_time
 from larbinpy.storage.state import State
 from larbinpy.url import site_of, typed
 

@@ -1,14 +1,117 @@
-"""The interface of a content database. Each kind has a class `Writer` and a class `Finder`."""
+"""The interface of a content database. Each kind has a class `Writer` and a class `Finder`.
 
-from collections.abc import Iterator, Sequence
+The columns of the full-text index, and the tokens of a page in them.
+
+Conditions on the words of a page, as each kind of database compiles them.
+
+The tables of a database, as the rules of writing use them.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from larbinpy.database.prepared import Visit
+from larbinpy.database.preparation import Visit, signed_hash, whole_token
 from larbinpy.errors import UserError
-from larbinpy.revisit.due import DueAsk, DuePage
-from larbinpy.search.query import Query
+from larbinpy.revisit.round import DueAsk, DuePage
+from larbinpy.search.query import Form, Item, Query
+from larbinpy.search.segment import tokens
 from larbinpy.storage.spool import Position as Position
+
+#: Columns of the index, and their weights in the ranking. The main text comes first: FTS5 writes
+#: two bytes for each word of a page in any other column.
+WEIGHTS = {"body": 1.0, "title": 5.0, "heading": 2.0, "anchor": 3.0, "url": 1.0, "rest": 0.1}
+FIELDS = tuple(WEIGHTS)
+
+#: Tokens of a page, a string for each of `FIELDS`.
+Tokens = tuple[str, ...]
+
+
+def joined(tokens: Mapping[str, str], anchors: str) -> Tokens:
+    """The tokens of a prepared page, with those of the links to it."""
+    return tuple(anchors if name == "anchor" else tokens.get(name, "") for name in FIELDS)
+
+
+def fingerprint(tokens: Tokens) -> int:
+    """The number that stands for these tokens in `page.indexed`."""
+    return signed_hash("\0".join(tokens))
+
+
+#: Columns whose words say best what a page is about: its own title, and the links to it.
+TITLES = ("title", "anchor")
+
+#: Characters that are in no token. FTS5's tokenizer separates words at them; NUL would end its
+#: expression, and databases take no text with half a surrogate pair.
+_FOREIGN = re.compile(r"[\0-/:-@[-`{-\x7f\ud800-\udfff]+")
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """All of the parts."""
+
+    parts: tuple["Condition", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """At least one of the parts."""
+
+    parts: tuple["Condition", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """The words of `part` stand in these columns of the index."""
+
+    columns: tuple[str, ...]
+    part: "Condition"
+
+
+Condition = AllOf | AnyOf | Within | Item
+
+
+def essential(items: Iterable[Item]) -> tuple[Item, ...]:
+    """The items that decide, each once: those that are frequent everywhere only if all are."""
+    usable = tuple(dict.fromkeys(item for item in items if item.forms))
+    return tuple(item for item in usable if not item.common) or usable
+
+
+def plain(form: Form) -> str:
+    """The tokens of `form` between blanks, without what no segmenter gives."""
+    return _FOREIGN.sub(" ", " ".join(form.tokens)).strip()
+
+
+def has_prefix(items: Iterable[Item]) -> bool:
+    """Whether there is the beginning of a word among `items`."""
+    return any(form.prefix for item in items for form in item.forms)
+
+
+def words(items: Iterable[Item]) -> tuple[Item, ...]:
+    """The single words of `items`, each once; of phrases and of Chinese text, too."""
+    found: dict[Item, None] = {}
+    for item in items:
+        # The form's tokens as the text: equal words are one, wherever they were typed.
+        for part in item.parts:
+            found[Item(" ".join(part.tokens), (part,), item.field)] = None
+        if not item.parts:
+            found[Item("", item.forms, item.field)] = None
+    return tuple(found)
+
+
+def titled(items: Iterable[Item]) -> Within | None:
+    """All the items that may stand anywhere, in the title or the links to the page."""
+    free = tuple(item for item in items if item.field is None)
+    return Within(TITLES, AllOf(free)) if free else None
+
+
+def named(items: Iterable[Item], languages: Iterable[str]) -> Within | None:
+    """The words of `items` are the whole title, or the whole text of a link to the page."""
+    text = " ".join(item.text for item in items if item.field is None)
+    # As tokens.py makes them of titles and links; each language has its own.
+    spellings = dict.fromkeys(tokens(text, lang) for lang in (None, *languages))
+    forms = tuple(Form((whole_token(spelling),)) for spelling in spellings if spelling)
+    return Within(TITLES, Item(text, forms)) if forms else None
 
 
 class DatabaseError(UserError):
@@ -194,3 +297,46 @@ class Finder(Protocol):
         """pages, gone, hosts, bytes on the disk."""
 
     def close(self) -> None: ...
+
+
+class Cursor(Protocol):
+    """The answer to a statement."""
+
+    @property
+    def lastrowid(self) -> int | None: ...
+
+    @property
+    def rowcount(self) -> int: ...
+
+    def fetchone(self) -> Any: ...
+
+    def fetchall(self) -> Sequence[Any]: ...
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+class Tables(Protocol):
+    """A connection to the tables, in the SQL of SQLite, with "?" for arguments."""
+
+    def execute(self, statement: str, arguments: Sequence[Any] = (), /) -> Cursor: ...
+
+    def executemany(self, statement: str, rows: Iterable[Sequence[Any]], /) -> Any: ...
+
+
+class Index(Protocol):
+    """The changes of the full-text index in one transaction."""
+
+    def put(self, page: int, tokens: Tokens) -> None:
+        """Add a page that is not in the index, or that was dropped from it."""
+
+    def drop(self, page: int, indexed: int) -> bool:
+        """Remove a page, whose `page.indexed` is given; call it before its texts change.
+
+        False: it cannot be removed. The number of the page stays taken in the index.
+        """
+
+    def put_with_anchors(self, page: int, anchors: str) -> int:
+        """Add a dropped page again, with other tokens of links; return its fingerprint."""
+
+    def apply(self) -> None:
+        """Write the changes."""

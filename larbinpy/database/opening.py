@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from larbinpy.database.base import DatabaseError, Finder, Salvaged, Writer
-from larbinpy.revisit.schedule import Schedule
+from larbinpy.revisit.plan import Schedule
 
 #: Called with what is done now, how much of it is done, and how much there is.
 Progress = Callable[[str, int, int], None]
@@ -54,7 +54,7 @@ def salvage(old: str, new: str, progress: Progress) -> Salvaged:
     for where in (old, new):
         if is_server(where):
             raise DatabaseError(f"{where}: --salvage is for files; a server has its own repairs")
-    made: Salvaged = _kind(old, "salvage").salvage(old, new, progress)
+    made: Salvaged = _kind(old, "maintenance").salvage(old, new, progress)
     return made
 
 

@@ -1,29 +1,279 @@
-"""Prepares pages for the writer of a database: all that costs time."""
+"""Prepares pages for the writer of a database: all that costs time.
 
-from collections.abc import Sequence
+The tokens of a page, by the columns of the index.
+
+The same function makes them when a page is prepared and when it leaves the index again: an index
+without contents forgets a page only if it is given exactly the tokens that it has.
+
+A page as the writer of a database takes it: read, segmented and compressed.
+"""
+
+import json
+import struct
+from base64 import b32encode
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
 from http import HTTPStatus
+from itertools import accumulate, pairwise
+from typing import NamedTuple, Self
+from urllib.parse import unquote
 
 import zstandard
+from isal import isal_zlib
+from isal.igzip_lib import IsalError
 
 from larbinpy.content import Content
-from larbinpy.database.prepared import (
-    Anchor,
-    Dated,
-    Gone,
-    Packed,
-    Prepared,
-    dumped,
-    signed,
-    signed_hash,
-    targets_of,
-)
-from larbinpy.database.tokens import page_tokens
 from larbinpy.page import Page
 from larbinpy.parse import is_sitemap
 from larbinpy.parse.announced import Announced
-from larbinpy.revisit.due import host_name
+from larbinpy.revisit.round import host_name
 from larbinpy.search.fingerprint import keys
-from larbinpy.url import SECRET_HEADER
+from larbinpy.search.segment import tokens
+from larbinpy.storage.deflate import Compressor, compress
+from larbinpy.url import SECRET_HEADER, fingerprints, hash64
+
+#: Begins the token that stands for a whole title, or the whole text of a link.
+_WHOLE = "ǁ"
+
+
+def page_tokens(
+    url: str, title: str, headings: Sequence[str], text: str, rest: str, lang: str | None
+) -> dict[str, str]:
+    """Return the tokens of a page, separated by blanks; `lang` is ISO 639-1 or None."""
+    return {
+        "title": _named([title], lang),
+        "heading": tokens("\n".join(headings), lang),
+        "body": tokens(text, lang),
+        "url": tokens(unquote(url), None),
+        "rest": tokens(rest, lang),
+    }
+
+
+def anchor_tokens(texts: Iterable[str], lang: str | None) -> str:
+    """Return the tokens of the links' texts to a page of the language `lang`."""
+    return _named(texts, lang)
+
+
+def whole_token(text_tokens: str) -> str:
+    """The token of a whole title or text of a link that has these tokens.
+
+    A search finds by it the pages that are named as the query, however many have its words. It is
+    a hash, to be short; where two collide, a page gets some score that it does not deserve.
+    """
+    digest = blake2b(text_tokens.encode(), digest_size=4).digest()
+    return _WHOLE + b32encode(digest)[:6].decode().lower()
+
+
+def _named(texts: Iterable[str], lang: str | None) -> str:
+    found = [made for made in (tokens(text, lang) for text in texts) if made]
+    return " ".join([*found, *map(whole_token, found)])
+
+
+#: Level of isal's deflate: about as small as zstd's third, and faster.
+_LEVEL = 3
+_ZLIB = 15
+#: The length of the JSON that a packed page begins with.
+_LENGTH = struct.Struct("<I")
+
+
+#: The JSON of a value without cycles, on one line.
+dumped = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":")).encode
+
+
+class Packed(NamedTuple):
+    """Text or JSON, UTF-8, in the zlib format; without a sample the `sqlite3` shell reads it by
+    ``sqlar_uncompress(data, size)``.
+
+    A sample is a similar text, zlib's "preset dictionary". The second byte says if there was one.
+    """
+
+    data: bytes
+    size: int
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """Compress `text`."""
+        return cls.of_bytes(text.encode("utf-8", "replace"))
+
+    @classmethod
+    def of_bytes(cls, plain: bytes, sample: bytes = b"") -> Self:
+        """Compress `plain`, with `sample` if that is not empty."""
+        if not plain:
+            return cls(b"", 0)  # sqlar_uncompress gives data of size 0 back as they are
+        if sample:
+            packing = Compressor(_LEVEL, _ZLIB, sample)
+            return cls(packing.compress(plain) + packing.flush(), len(plain))
+        data = compress(plain, _LEVEL, _ZLIB)
+        if len(data) == len(plain):
+            # It takes data of this length for not compressed; without compression they are longer.
+            data = compress(plain, 0, _ZLIB)
+        return cls(data, len(plain))
+
+    def text(self, sample: bytes = b"") -> str:
+        """The text again. Raises ValueError if the data are damaged, or not of this size."""
+        return self.bytes(sample).decode()
+
+    def bytes(self, sample: bytes = b"") -> bytes:
+        """The bytes that were compressed. Raises ValueError as `text` does."""
+        if not self.data:
+            return b""
+        try:
+            unpacking = (
+                isal_zlib.decompressobj(zdict=sample) if sample else isal_zlib.decompressobj()
+            )
+            # A file of somebody else may have data that would fill the memory.
+            plain = unpacking.decompress(self.data, self.size + 1)
+        except IsalError as error:  # type: ignore[misc]  # a class, whatever its stub says
+            raise ValueError(str(error)) from error
+        if len(plain) != self.size:
+            raise ValueError(f"not {self.size} bytes")
+        return plain
+
+
+class Anchor(NamedTuple):
+    """The text of a link to `target`, which `url.hash64` made of its canonical URL (signed)."""
+
+    target: int
+    text: str
+
+
+class Dated(NamedTuple):
+    """A page of the same host that a sitemap or feed names; `target` is as in `Anchor`."""
+
+    target: int
+    #: When it changed, as `parse.announced` has it; empty if it does not say.
+    date: str
+
+
+@dataclass(slots=True)
+class Prepared:
+    """A page that was fetched, ready to be written; columns are named as in the schema."""
+
+    url: str
+    #: ISO 8601, to the second.
+    fetched: str
+    #: Columns of the table `page` by name, without the keys and the history.
+    columns: dict[str, str | int | None]
+    #: Tokens of the index by its columns (title, heading, body, url, rest), separated by blanks.
+    tokens: dict[str, str]
+    text: Packed
+    #: JSON object, in UTF-8: rest, headings, images, links, headers, facts, trouble. The writer
+    #: compresses it, as it knows what the pages of a host have in common.
+    more: bytes
+    anchors: list[Anchor] = field(default_factory=list)
+    #: The body, compressed with zstd (keepBodies).
+    body: bytes | None = None
+    #: 64-bit signed hash of the main text; 0 if it is empty.
+    text_hash: int = 0
+    #: Keys of `search.fingerprint`, signed; none if near copies of it are not looked for.
+    near_keys: tuple[int, ...] = ()
+    announced: list[Dated] = field(default_factory=list)
+
+    def pack(self) -> bytes:
+        """Bytes for a pipe, from which `unpack` makes the same value again."""
+        # Long texts stay out of the JSON, which would take each of their characters in hand.
+        tokens = [each.encode("utf-8", "replace") for each in self.tokens.values()]
+        head = dumped(
+            [
+                *(self.url, self.fetched, self.columns, list(self.tokens), list(map(len, tokens))),
+                *(self.text.size, len(self.text.data), len(self.more)),
+                *([each.target for each in self.anchors], [each.text for each in self.anchors]),
+                *(self.text_hash, self.near_keys, self.announced, self.body is not None),
+            ]
+        ).encode("utf-8", "replace")
+        parts = (*tokens, self.text.data, self.more, self.body or b"")
+        return b"".join((_LENGTH.pack(len(head)), head, *parts))
+
+    @classmethod
+    def unpack(cls, data: bytes) -> "Prepared":
+        """The value that `pack` made these bytes of."""
+        (length,) = _LENGTH.unpack_from(data)
+        start = _LENGTH.size + length
+        url, fetched, columns, names, sizes, text_size, *rest = json.loads(
+            data[_LENGTH.size : start]
+        )
+        text_length, more_length, targets, texts, *rest = rest
+        text_hash, near_keys, announced, has_body = rest
+        ends = list(accumulate((*sizes, text_length, more_length), initial=start))
+        parts = [data[begin:end] for begin, end in pairwise(ends)]
+        return cls(
+            url,
+            fetched,
+            columns,
+            {name: part.decode() for name, part in zip(names, parts, strict=False)},
+            Packed(parts[-2], text_size),
+            parts[-1],
+            list(map(Anchor, targets, texts)),
+            data[ends[-1] :] if has_body else None,
+            text_hash,
+            tuple(near_keys),
+            [Dated(*each) for each in announced],
+        )
+
+
+class Gone(NamedTuple):
+    """A URL that answered without its page: by 404, 410 or a redirect, or with one that asks not
+    to be indexed. `writing.leaving` has the rules by which the page then leaves the index."""
+
+    url: str
+    fetched: str
+    status: int
+    #: Canonical URL that it redirects to.
+    target: str | None = None
+    #: The dates of a sitemap or feed that asks not to be indexed, which count all the same; None
+    #: for other pages.
+    announced: Sequence[Dated] | None = None
+    #: It is visited again, so it has a row, with these columns.
+    depth: int = 0
+    via: str | None = None
+
+    @classmethod
+    def unpack(cls, data: bytes) -> "Gone":
+        """The value that is JSON in `data`."""
+        gone = cls(*json.loads(data))
+        if gone.announced is None:
+            return gone
+        return gone._replace(announced=[Dated(*each) for each in gone.announced])
+
+
+class Unchanged(NamedTuple):
+    """A URL whose server says that its page is the one that was fetched before (304)."""
+
+    url: str
+    fetched: str
+
+
+class Failed(NamedTuple):
+    """A URL that could not be fetched: the database keeps what it has."""
+
+    url: str
+    fetched: str
+
+
+#: The result of one visit of a URL, for the database.
+Visit = Prepared | Gone | Unchanged | Failed
+
+
+def target_of(url: str) -> int:
+    """The number that an anchor has for a canonical URL."""
+    return signed_hash(url)
+
+
+def targets_of(urls: Iterable[str]) -> list[int]:
+    """As `target_of`, of several URLs; faster than one by one."""
+    return [signed(number) for number in fingerprints(urls)]
+
+
+def signed_hash(text: str) -> int:
+    """The 64-bit hash of a text, as an integer of databases, which have a sign."""
+    return signed(hash64(text.encode()))
+
+
+def signed(number: int) -> int:
+    """A number of 64 bits as an integer of databases."""
+    return number - (1 << 64) if number >> 63 else number
+
 
 _BODY_LEVEL = 3
 #: Anchor texts that say nothing of the page they lead to, in lower case.

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from larbinpy.config.kinds import quote
-from larbinpy.demo.expectation import Expected, Truth, truth
 from larbinpy.demo.hosts import build
+from larbinpy.demo.server import Expected, Truth, truth
 from larbinpy.demo.site import Location, Web
 from larbinpy.loop.child import command, environment
 

@@ -12,8 +12,7 @@ import sys
 from contextlib import suppress
 
 from larbinpy.demo.hosts import build
-from larbinpy.demo.names import NameProtocol, NameServer
-from larbinpy.demo.server import WebControl, WebServer, bind_all, listen
+from larbinpy.demo.server import NameProtocol, NameServer, WebControl, WebServer, bind_all, listen
 
 
 def _arguments() -> argparse.Namespace:

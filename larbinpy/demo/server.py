@@ -3,19 +3,129 @@
 Tests run the crawler against it, so it follows HTTP/1.1 (RFC 9112) in all that a client
 observes: persistent connections, chunked bodies, HEAD, absolute-form targets (it is also a
 proxy for its own hosts).
+
+The name server of the demo: the names of the demo web, and NXDOMAIN for all others.
+
+It forwards no query, so a crawl through it can reach only the demo web. It can drop replies:
+the choice depends on the seed, the name and the number of queries for it, never on the order
+of arrival.
+
+The expected result of a crawl of the demo web, and its differences from a real one.
+
+It is computed from the description, not from bytes: nothing here parses a page or robots.txt,
+so it cannot repeat the crawler's mistakes.
 """
 
 import asyncio
 import errno
 import json
+import re
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
+from typing import NamedTuple, cast
 from urllib.parse import urlsplit
 
-from larbinpy.demo.names import NameServer
-from larbinpy.demo.site import Location, Resource, Web, share, squeeze
+import dns.exception
+import dns.flags
+import dns.message
+import dns.opcode
+import dns.rcode
+import dns.rdatatype
+import dns.rrset
+
+from larbinpy.demo.site import Host, LinkKind, Location, Resource, Web, share, squeeze
+
+_ORIGIN = "demo."
+_TTL = 300
+#: Serial, refresh, retry, expire, and minimum, the time to cache a failure (s).
+_SOA = f"ns.{_ORIGIN} hostmaster.{_ORIGIN} 1 3600 600 86400 60"
+
+
+class Asked(NamedTuple):
+    """One line of the log: a query and its result."""
+
+    name: str
+    type: str
+    #: Reply code, or "lost" if the reply was dropped on purpose.
+    result: str
+
+
+@dataclass(slots=True)
+class NameServer:
+    """Answers for the names of `web`; drops the share `drop` of its replies."""
+
+    web: Web
+    drop: float = 0.0
+    seed: int = 0
+    log: list[Asked] = field(default_factory=list)
+    _times: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def reset(self) -> None:
+        self.log.clear()
+        self._times.clear()
+
+    def answer(self, query: bytes) -> bytes | None:
+        """The reply to one datagram; None if it is not a query or the reply is dropped."""
+        try:
+            message = dns.message.from_wire(query)
+        except dns.exception.DNSException:
+            return None
+        if message.flags & dns.flags.QR or message.opcode() != dns.opcode.QUERY:
+            return None
+        if len(message.question) != 1:
+            return None
+        reply = self._reply(message)
+        question = message.question[0]
+        name = question.name.to_text(omit_final_dot=True).lower()
+        type_ = dns.rdatatype.to_text(question.rdtype)
+        self._times[name, type_] += 1
+        lost = share(self.seed, name, type_, self._times[name, type_]) < self.drop
+        self.log.append(Asked(name, type_, "lost" if lost else dns.rcode.to_text(reply.rcode())))
+        return None if lost else reply.to_wire()
+
+    def _reply(self, message: dns.message.Message) -> dns.message.Message:
+        question = message.question[0]
+        reply = dns.message.make_response(message, recursion_available=True)
+        host = self.web.hosts.get(question.name.to_text(omit_final_dot=True).lower())
+        if host is None or host.fate == "noDNS":
+            muted = host is not None and host.name.startswith("mute.")
+            reply.set_rcode(dns.rcode.NOERROR if muted else dns.rcode.NXDOMAIN)
+        elif question.rdtype == dns.rdatatype.A:
+            reply.answer.extend(_records(host, question.name.to_text()))
+        if not reply.answer:
+            reply.authority.append(dns.rrset.from_text(_ORIGIN, _TTL, "IN", "SOA", _SOA))
+        return reply
+
+
+def _records(host: Host, name: str) -> list[dns.rrset.RRset]:
+    """The address records of `host` under `name`, after a CNAME if it is an alias."""
+    records = []
+    if host.alias_of is not None:
+        target = f"{host.alias_of}."
+        records.append(dns.rrset.from_text(name, _TTL, "IN", "CNAME", target))
+        name = target
+    records.append(dns.rrset.from_text(name, _TTL, "IN", "A", *host.addresses))
+    return records
+
+
+class NameProtocol(asyncio.DatagramProtocol):
+    """The UDP transport of a `NameServer`."""
+
+    def __init__(self, server: NameServer) -> None:
+        self._server = server
+        self._transport: asyncio.DatagramTransport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.DatagramTransport, transport)
+
+    def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
+        reply = self._server.answer(data)
+        if reply is not None and self._transport is not None:
+            self._transport.sendto(reply, addr)
+
 
 _HEAD_LIMIT = 64 * 1024
 #: Seconds after which a connection without a request is closed.
@@ -263,3 +373,174 @@ def _bound(address: str, port: int) -> socket.socket:
         sock.close()
         raise
     return sock
+
+
+#: Outcome -> the outcome in its place if the state of the site is known before the URL is queued.
+TWINS = {"forbiddenRobots": "fastRobots", "noDNS": "fastNoDns", "noConnection": "fastNoConn"}
+
+#: Paths that a mirror uses unchanged as file names.
+_PLAIN_PATH = re.compile(r"(/[A-Za-z0-9_-][A-Za-z0-9_.-]{0,100})*/?")
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """The expected end of a URL."""
+
+    outcome: str
+    #: HTTP status; 0 if no request for it may be made or can be answered.
+    status: int
+    kind: LinkKind
+    #: Links from the nearest seed.
+    distance: int
+    #: The mirror's file, relative to outputDir; None if there is none or if the mirror chooses
+    #: its name (escapes, queries, collisions).
+    file: str | None = None
+
+    def allows(self, outcome: str) -> bool:
+        return outcome in (self.outcome, TWINS.get(self.outcome))
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """The expected outcomes of all URLs, and the URLs that must not be requested."""
+
+    expected: Mapping[str, Expected]
+    #: URL prefixes of the endless parts, where any outcome is right.
+    loose: tuple[str, ...]
+    #: URLs that exist and must never be requested: no link leads there, or robots.txt forbids.
+    hidden: frozenset[str]
+
+    @property
+    def fetched(self) -> list[str]:
+        """The URLs whose outcome is success."""
+        return [url for url, end in self.expected.items() if end.outcome == "success"]
+
+    @property
+    def files(self) -> dict[str, str]:
+        """Mirror file -> URL, for known file names."""
+        return {end.file: url for url, end in self.expected.items() if end.file is not None}
+
+    def differences(self, fates: Iterable[tuple[str, str]]) -> list[str]:
+        """One line for each difference between `fates`, pairs of URL and outcome, and the truth.
+
+        robots.txt and loose URLs are ignored, and so are unexpected URLs that were not fetched.
+        """
+        seen: dict[str, str] = {}
+        lines = []
+        for url, outcome in fates:
+            if url in seen and url in self.expected:
+                lines.append(f"twice: {url} {seen[url]}, then {outcome}")
+            seen[url] = outcome
+        for url, end in self.expected.items():
+            if url not in seen:
+                lines.append(f"no fate: {url}, must be {end.outcome}")
+            elif not end.allows(seen[url]):
+                lines.append(f"wrong: {url} is {seen[url]}, must be {end.outcome}")
+        lines += [f"unexpected: {url} {fate}" for url, fate in seen.items() if self._odd(url, fate)]
+        return lines
+
+    def trespasses(self, requests: Iterable[tuple[str, int]]) -> list[str]:
+        """One line for each of `requests`, (URL, status), that is wrong.
+
+        Wrong requests are for hidden URLs, for unknown URLs, and for URLs whose earlier request
+        was answered with 200.
+        """
+        asked: Counter[str] = Counter()
+        for url, status in requests:
+            asked[url] += status == 200
+        often = [url for url, n in asked.items() if n > 1 and not url.endswith("/robots.txt")]
+        lines = [f"answered {asked[url]} times: {url}" for url in often]
+        return lines + [f"must not be requested: {url}" for url in asked if self._foreign(url)]
+
+    def _foreign(self, url: str) -> bool:
+        if url.endswith("/robots.txt") or url.startswith(self.loose or ("\0",)):
+            return False
+        return url in self.hidden or url not in self.expected
+
+    def _odd(self, url: str, fate: str) -> bool:
+        return fate == "success" and self._foreign(url)
+
+
+def truth(
+    web: Web,
+    seeds: Iterable[Location] | None = None,
+    *,
+    cgi: bool = True,
+    images: bool = True,
+    any_type: bool = False,
+    sitemaps: bool = True,
+    within: Callable[[Location], bool] = lambda location: True,
+) -> Truth:
+    """The truth for a crawl from `seeds` (default: those of the web) that obeys robots.txt.
+
+    The switches are getCGI, getImage, anyType (which also fetches style sheets and other
+    requisites), sitemaps, and a narrower scope (`within`). A mirror has the files of
+    `Expected.file`, and one more for each other success.
+    """
+    wanted = {LinkKind.PAGE: True, LinkKind.IMAGE: images or any_type, LinkKind.REQUISITE: any_type}
+    wanted[LinkKind.SITEMAP] = sitemaps
+    ends: dict[Location, Expected] = {}
+    seen: set[str] = set()
+    queue = deque((LinkKind.PAGE, seed, 0) for seed in seeds or web.seeds)
+    while queue:
+        kind, location, distance = queue.popleft()
+        if location in ends or not wanted[kind] or not within(location) or web.endless(location):
+            continue
+        if "?" in location.path and not cgi:
+            continue
+        host = web.hosts[location.host]
+        if host.name not in seen:
+            seen.add(host.name)
+            queue.extend(
+                (LinkKind.SITEMAP, host.location(path), distance) for path in host.sitemaps
+            )
+        ends[location] = end = _end(web, location, kind, distance, any_type)
+        if end.outcome in ("success", "err30X"):
+            links = web.find(location).links
+            queue.extend((kind, target, distance + 1) for kind, target in links)
+    return _report(web, ends)
+
+
+def _end(web: Web, location: Location, kind: LinkKind, distance: int, any_type: bool) -> Expected:
+    unreachable = web.hosts[location.host].fate
+    resource = web.find(location)
+    outcome = unreachable or resource.fate
+    if any_type and outcome == "badType":
+        outcome = "success"
+    status = 0 if outcome in TWINS else resource.status
+    file = None
+    if outcome == "success" and resource.indexed and resource.body:
+        file = f"{location.host}:{web.port}{location.path}"
+        file += "index.html" if location.path.endswith("/") else ""
+    return Expected(outcome, status, kind, distance, file)
+
+
+def _report(web: Web, ends: dict[Location, Expected]) -> Truth:
+    hidden = {location for location in web.locations() if location not in ends}
+    hidden |= {location for location, end in ends.items() if end.outcome == "forbiddenRobots"}
+    free = _settled([end.file for end in ends.values() if end.file is not None])
+    expected = {}
+    for location, end in ends.items():
+        settled = end.file in free and _PLAIN_PATH.fullmatch(location.path)
+        expected[web.url(location)] = end if settled else replace(end, file=None)
+    loose = [
+        web.url(Location(host.name, prefix))
+        for host in web.hosts.values()
+        for prefix in host.endless_prefixes
+    ]
+    return Truth(expected, tuple(loose), frozenset(web.url(location) for location in hidden))
+
+
+def _settled(files: list[str]) -> set[str]:
+    """The `files` that collide with no other file and no folder."""
+    folders = {parent for file in files for parent in _parents(file)}
+    clashes = {file for file in files if file in folders}
+    counts = Counter(files)
+    return {
+        file for file in files if counts[file] == 1 and clashes.isdisjoint({file, *_parents(file)})
+    }
+
+
+def _parents(file: str) -> list[str]:
+    parts = file.split("/")
+    return ["/".join(parts[:n]) for n in range(1, len(parts))]

@@ -1,33 +1,25 @@
 """Names to addresses, in the crawler's own poll loop.
 
     wire        messages: bytes <-> values, no socket
-    address     which addresses are on the public internet
-    hosts       the system's hosts file and name servers
     cache       the name cache
     servers     which server is asked next, and which ones rest
-    lookup      all decisions about one name on its way to an address
-    awaited     questions that wait for their reply
-    ports       the UDP sockets; stream: one question over TCP
-    randomness  ids, ports and letter case, which a forger would have to guess
-    questions   carries the decisions out: sends, waits, matches replies
-    resolver    which names are asked for, and which are answered from the cache
-    outage      messages to the user when no server answers, and when one answers again
+    lookup      all decisions about one name on its way to an address; public addresses
+    questions   carries the decisions out: random ports and ids, waits, matches replies
+    resolver    which names are asked for, and which are answered from the cache; the hosts file,
+                messages about servers that do not answer
     bulk        many names from a file, through one resolver
 
-`wire`, `address`, `cache`, `servers`, `lookup`, `awaited` and `outage` decide without a socket;
-the caller passes the time. `questions`, `ports` and `stream` do what they decide.
+`wire`, `cache`, `servers` and `lookup` decide without a socket; the caller passes the
+time.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from larbinpy.dns.address import is_public
     from larbinpy.dns.cache import NameCache
-    from larbinpy.dns.hosts import read_hosts, system_servers
-    from larbinpy.dns.lookup import Answer
-    from larbinpy.dns.outage import Outage
-    from larbinpy.dns.resolver import Resolver
+    from larbinpy.dns.lookup import Answer, is_public
+    from larbinpy.dns.resolver import Outage, Resolver, read_hosts, system_servers
 
 __all__ = [
     "Answer",
@@ -42,11 +34,11 @@ __all__ = [
 _HOMES = {
     "Answer": "lookup",
     "NameCache": "cache",
-    "Outage": "outage",
+    "Outage": "resolver",
     "Resolver": "resolver",
-    "is_public": "address",
-    "read_hosts": "hosts",
-    "system_servers": "hosts",
+    "is_public": "lookup",
+    "read_hosts": "resolver",
+    "system_servers": "resolver",
 }
 
 

@@ -11,7 +11,7 @@ from mmap import MAP_ANONYMOUS, MAP_PRIVATE, PAGESIZE, mmap
 from socket import AF_INET, inet_pton
 from typing import NamedTuple
 
-from larbinpy.storage.bloom import BloomFilter
+from larbinpy.storage.caches import BloomFilter
 
 #: Bounds in seconds on how long a name is remembered to have no address (NODATA), around the
 #: time in the zone's SOA (RFC 2308 section 5). Below the lower one a page full of links to a dead

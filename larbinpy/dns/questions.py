@@ -5,20 +5,363 @@ the port the question was sent from, with its id and its question (RFC 5452), an
 letter case if the server is known to keep that. Any other packet is counted and ignored, and the
 question stays open until its timeout. Then it is sent to the next server under a new id; each
 wait is longer than the last.
+
+Random octets for questions: ids, ports and the case of letters.
+
+The UDP sockets that questions are sent from, each on a random port.
+
+The sender of a forged reply has to guess the port of the question (RFC 5452 section 4.5). So
+there are many ports, each question takes one at random, and none is kept for long. The system
+chooses the numbers, at random among the free ones of its range (ip_local_port_range).
+
+The sockets are not connected: one serves all name servers of its family.
+
+Questions whose replies are awaited, by port and id and by when they time out.
+
+One question over TCP, for replies that do not fit into a datagram (RFC 7766).
+
+Each question has its own connection: they are rare, and a server may close an idle one at any
+time.
 """
 
+import errno
 import random
-from collections.abc import Sequence
+import socket
+import struct
+from collections import OrderedDict, deque
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from ipaddress import ip_address
 
 from larbinpy.dns import wire
-from larbinpy.dns.awaited import Awaited, Sent
 from larbinpy.dns.lookup import Lookup, Verdict
-from larbinpy.dns.ports import Packet, Ports
-from larbinpy.dns.randomness import RandomBytes
-from larbinpy.dns.servers import Address, Server, Servers
-from larbinpy.dns.stream import Stream
-from larbinpy.loop.poller import Poller
+from larbinpy.dns.servers import Address, Server, Servers, family_of
+from larbinpy.loop.poller import READ, WRITE, Poller
+
+_DRAWN = 8192
+
+
+class RandomBytes:
+    """Octets of `rng`, drawn many at a time.
+
+    Asking the system for a few octets takes longer than writing a whole question.
+    """
+
+    def __init__(self, rng: random.Random) -> None:
+        self._rng = rng
+        self._drawn = b""
+        self._used = 0
+
+    def take(self, count: int) -> bytes:
+        """The next `count` octets; none is returned twice."""
+        start = self._used
+        self._used = start + count
+        if self._used > len(self._drawn):
+            self._drawn = self._rng.randbytes(_DRAWN)
+            start, self._used = 0, count
+        return self._drawn[start : self._used]
+
+
+#: A received message: its port, its sender, its octets.
+Packet = tuple[int, Address, bytes]
+
+#: Open ports for each address family.
+COUNT = 64
+
+# Seconds for which questions are sent from a port. Ports are replaced one by one, so that some
+# are new at any time.
+_LIFE = 64.0
+
+# Size of the sockets' buffers: replies wait there while a page is parsed. The kernel may reduce it.
+_BUFFER = 1 << 20
+
+# Replies without EDNS have at most 512 octets; some servers send more all the same.
+_MAX_PACKET = 4096
+
+# Packets read from one socket in one call, and packets that wait for the next step; the others
+# wait in the kernel.
+_BATCH = 64
+_MAX_WAITING = 1024
+
+
+class Ports:
+    """`COUNT` sockets for each address family among `servers` that this machine has.
+
+    A port is identified by its descriptor. A replaced one stays open for `linger` seconds, which
+    must be longer than any reply is awaited.
+    """
+
+    def __init__(self, poller: Poller, servers: list[Address], linger: float) -> None:
+        self._poller = poller
+        self._linger = linger
+        self._sockets: dict[int, socket.socket] = {}
+        self._by_family: dict[int, list[int]] = {}
+        self._next = 0
+        self._renewal: float | None = None
+        self._retired: deque[tuple[float, int]] = deque()
+        self._leaving: list[tuple[int, bytes, Address]] = []
+        self.waiting: list[Packet] = []
+        for family in {family_of(server) for server in servers}:
+            try:
+                self._by_family[family] = [self._open(family) for _ in range(COUNT)]
+            except OSError as error:
+                if error.errno != errno.EAFNOSUPPORT:
+                    self.close()
+                    raise
+
+    def __len__(self) -> int:
+        return len(self._sockets)
+
+    def __repr__(self) -> str:
+        return f"<Ports {len(self._sockets)} open, {len(self.waiting)} packets>"
+
+    def _open(self, family: int) -> int:
+        udp = socket.socket(family, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+        udp.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER)
+        udp.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)
+        udp.bind(("", 0))
+        self._sockets[udp.fileno()] = udp
+        self._poller.register(udp.fileno(), READ, self._readable)
+        return udp.fileno()
+
+    def renew(self, now: float) -> None:
+        """Replace the ports whose time is over, and close those replaced long ago."""
+        if self._renewal is None:
+            self._renewal = now + _LIFE / COUNT
+        for _ in range(COUNT):
+            if now < self._renewal:
+                break
+            self._renewal += _LIFE / COUNT
+            self._replace(self._next, now)
+            self._next = (self._next + 1) % COUNT
+        else:
+            # All ports were just replaced, so none is due, however long ago the last call was.
+            self._renewal = now + _LIFE / COUNT
+        while self._retired and self._retired[0][0] <= now:
+            self._close(self._retired.popleft()[1])
+
+    def _replace(self, place: int, now: float) -> None:
+        for family, ports in self._by_family.items():
+            # If there is no free descriptor, the old port stays for another round.
+            with suppress(OSError):
+                fresh = self._open(family)
+                self._retired.append((now + self._linger, ports[place]))
+                ports[place] = fresh
+
+    def reaches(self, server: Address) -> bool:
+        """Whether there are sockets for this server's family."""
+        return family_of(server) in self._by_family
+
+    def pick(self, family: int, number: int) -> int:
+        """The port from which to ask a server of `family`, chosen by the random octet `number`."""
+        return self._by_family[family][number % COUNT]
+
+    def send(self, port: int, message: bytes, server: Address) -> None:
+        """Send with the next `flush`."""
+        self._leaving.append((port, message, server))
+
+    def flush(self) -> None:
+        """Send all queued messages.
+
+        They are sent together, so that a busy server is not woken for every question. A full
+        buffer or a missing route counts as a lost packet: the question times out, and another
+        server is asked.
+        """
+        for port, message, server in self._leaving:
+            try:
+                self._sockets[port].sendto(message, server)
+            except OSError:
+                continue
+        self._leaving.clear()
+
+    def take(self) -> list[Packet]:
+        """The packets received since the last call."""
+        taken, self.waiting = self.waiting, []
+        return taken
+
+    def _readable(self, fd: int, _events: int) -> None:
+        receive = self._sockets[fd].recvfrom
+        try:
+            for _ in range(min(_BATCH, _MAX_WAITING - len(self.waiting))):
+                data, source = receive(_MAX_PACKET)
+                self.waiting.append((fd, source[:2], data))
+        except OSError:
+            return
+
+    def _close(self, fd: int) -> None:
+        self._poller.unregister(fd)
+        self._sockets.pop(fd).close()
+
+    def close(self) -> None:
+        for fd in list(self._sockets):
+            self._close(fd)
+
+
+# Waits grow by half from one try to the next, up to five times the first: 1, 1.5, 2.3, 3.4
+# and three times 5 s for a timeout of 1 s. Doubling (RFC 1536) would keep a name whose
+# reply was lost four times waiting for as long as most pages take.
+_GROWTH = 1.5
+_LONGEST_WAIT = 5
+
+#: A port, by its descriptor, and the id of a question.
+Key = tuple[int, bytes]
+
+
+@dataclass(slots=True, eq=False)
+class Sent:
+    """One try of a lookup: a question that was sent, or a wait without one."""
+
+    lookup: Lookup
+    #: The server that was asked; for a wait without a question, the last one asked.
+    server: Server
+    #: Port and id that the reply must have; None for a wait without a question.
+    key: Key | None
+    #: The question section as it left, in its random case.
+    section: bytes
+    #: When it was sent, and when it times out.
+    at: float
+    due: float
+    #: Number of the try, from 0.
+    rung: int
+    #: Whether a reply arrived that matched except for its letter case.
+    lost_case: bool = False
+
+
+class Awaited:
+    """Tries of lookups, one a lookup, each waiting for a datagram or only for its timeout.
+
+    `timeout` is the first wait, in seconds, and `tries` the most tries of a question. All waits of
+    one rung (the number of the try) are equally long, so each rung is in the order of its timeouts
+    by itself.
+    """
+
+    def __init__(self, timeout: float, tries: int) -> None:
+        self._by_key: dict[Key, Sent] = {}
+        self._rungs: list[OrderedDict[str, Sent]] = [OrderedDict() for _ in range(tries)]
+        self._waits = [timeout * min(_GROWTH**rung, _LONGEST_WAIT) for rung in range(tries)]
+        #: The longest wait of any rung (s).
+        self.longest = self._waits[-1]
+
+    def __repr__(self) -> str:
+        return f"<Awaited {self.fresh} fresh, {self.overdue} overdue>"
+
+    @property
+    def fresh(self) -> int:
+        """Number of tries that are the first of their question."""
+        return len(self._rungs[0])
+
+    @property
+    def overdue(self) -> int:
+        """Number of tries that follow a timeout or an error."""
+        return sum(map(len, self._rungs[1:]))
+
+    @property
+    def deadline(self) -> float | None:
+        """The time of the first timeout; None if nothing is awaited."""
+        dues = [next(iter(rung.values())).due for rung in self._rungs if rung]
+        return min(dues, default=None)
+
+    def add(
+        self,
+        lookup: Lookup,
+        server: Server,
+        now: float,
+        key: Key | None = None,
+        section: bytes = b"",
+    ) -> None:
+        """Begin the next try of `lookup`: a question sent to `server`, or a wait without `key`."""
+        rung = lookup.begin_try()
+        sent = Sent(lookup, server, key, section, now, now + self._waits[rung], rung)
+        if key is not None:
+            self._by_key[key] = sent
+        self._rungs[rung][lookup.name] = sent
+
+    def find(self, key: Key) -> Sent | None:
+        """The question that awaits a reply to `key`."""
+        return self._by_key.get(key)
+
+    def remove(self, sent: Sent) -> None:
+        del self._rungs[sent.rung][sent.lookup.name]
+        if sent.key is not None:
+            del self._by_key[sent.key]
+
+    def expired(self, now: float) -> Iterator[Sent]:
+        """Remove the tries that have timed out, one by one."""
+        for rung in self._rungs:
+            while rung:
+                sent = next(iter(rung.values()))
+                if sent.due > now:
+                    break
+                self.remove(sent)
+                yield sent
+
+
+_LENGTH = struct.Struct("!H")
+_CHUNK = 65537
+
+
+class Stream:
+    """A connection that sends `message` and waits for one message back.
+
+    Once `ended` is True, `reply` is that message, or None if the connection was refused, cut or
+    broken. The caller gives up at `due`, and closes it in any case.
+    """
+
+    def __init__(self, poller: Poller, server: Address, message: bytes, due: float) -> None:
+        self.due = due
+        self.ended = False
+        self.reply: bytes | None = None
+        self._poller = poller
+        self._unsent = _LENGTH.pack(len(message)) + message
+        self._received = bytearray()
+        self._tcp = socket.socket(family_of(server), socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+        self._connect(server)
+
+    def __repr__(self) -> str:
+        return f"<Stream {'ended' if self.ended else 'open'}, {len(self._received)} bytes>"
+
+    def _connect(self, server: Address) -> None:
+        try:
+            self._tcp.connect(server)
+        except BlockingIOError:
+            pass  # the socket becomes writable once it is connected
+        except OSError:
+            self.ended = True
+            return
+        self._poller.register(self._tcp.fileno(), WRITE, self._ready)
+
+    def _ready(self, fd: int, _events: int) -> None:
+        try:
+            if self._unsent:
+                self._write(fd)
+            else:
+                self._read()
+        except BlockingIOError:
+            return
+        except OSError:
+            self.ended = True
+        if self.ended:
+            self._poller.unregister(fd)
+
+    def _write(self, fd: int) -> None:
+        self._unsent = self._unsent[self._tcp.send(self._unsent) :]
+        if not self._unsent:
+            self._poller.modify(fd, READ)
+
+    def _read(self) -> None:
+        chunk = self._tcp.recv(_CHUNK)
+        self._received += chunk
+        if len(self._received) >= _LENGTH.size:
+            end = _LENGTH.size + _LENGTH.unpack_from(self._received)[0]
+            if len(self._received) >= end:
+                self.reply = bytes(self._received[_LENGTH.size : end])
+        self.ended = self.reply is not None or not chunk
+
+    def close(self) -> None:
+        self._poller.unregister(self._tcp.fileno())
+        self._tcp.close()
+
 
 # Tries whose question is sent in random case. One address may stand for servers that keep the
 # case and servers that do not; the later tries suit both.

@@ -3,12 +3,17 @@
 Many names are asked for at a time, and each of them once, however often it is wanted. Literal
 addresses, names of the hosts file and cached names are answered at once; `questions` asks for the
 others in turn.
+
+The system's own configuration of names: its hosts file and its name servers.
+
+Messages to the user when no name server answers, and when one answers again.
 """
 
 import random
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from ipaddress import ip_address
+from pathlib import Path
 from typing import Any
 
 from larbinpy.dns import wire
@@ -16,8 +21,102 @@ from larbinpy.dns.cache import Known, NameCache
 from larbinpy.dns.lookup import TRIES, Answer, Lookup, Verdict
 from larbinpy.dns.questions import Questions
 from larbinpy.dns.servers import Address
+from larbinpy.dns.wire import host_name
 from larbinpy.loop.poller import Poller
-from larbinpy.stats.histogram import NAME, Histogram
+from larbinpy.stats import NAME, Histogram
+
+#: The server to use if the system names none (resolv.conf(5)).
+_DEFAULT_SERVERS = [("127.0.0.1", 53)]
+
+
+def read_hosts(path: str | Path = "/etc/hosts") -> dict[str, tuple[str, ...]]:
+    """Names of a hosts(5) file with their addresses, IPv4 first; empty without a file.
+
+    Invalid lines are ignored, as the system's own resolver ignores them.
+    """
+    found: dict[str, list[str]] = {}
+    for address, *names in _lines(path):
+        if not _is_plain_address(address):
+            continue
+        for name in filter(None, map(host_name, names)):
+            addresses = found.setdefault(name, [])
+            if address not in addresses:
+                addresses.append(address)
+    return {name: tuple(sorted(known, key=_is_v6)) for name, known in found.items()}
+
+
+def system_servers(path: str | Path = "/etc/resolv.conf") -> list[tuple[str, int]]:
+    """The name servers of a resolv.conf(5), as (address, port); if it names none, the local one.
+
+    Addresses with a zone (``fe80::1%eth0``) are left out.
+    """
+    servers = [
+        (words[1], 53)
+        for words in _lines(path)
+        if words[0] == "nameserver" and len(words) > 1 and _is_plain_address(words[1])
+    ]
+    return list(dict.fromkeys(servers)) or list(_DEFAULT_SERVERS)
+
+
+def _lines(path: str | Path) -> list[list[str]]:
+    """The words of each line that is not empty, without comments."""
+    try:
+        text = Path(path).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return []
+    lines = (line.partition("#")[0].partition(";")[0].split() for line in text.splitlines())
+    return [words for words in lines if words]
+
+
+def _is_plain_address(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return "%" not in text
+
+
+def _is_v6(address: str) -> bool:
+    return ":" in address
+
+
+# Seconds of silence before it is reported: longer than a burst of packet loss.
+_UNREPORTED = 5.0
+
+# If this many questions are lost before the first reply, dead names are not the reason: the server
+# is not a name server, or the network is down. After the first reply, an outage shows when all
+# servers rest.
+_HOPELESS_LOSSES = 3
+
+
+class Outage:
+    """Watches the name servers and reports when none answers, and when one answers again."""
+
+    def __init__(self) -> None:
+        self._answered = 0
+        #: The time at which all servers first seemed silent, and the questions lost by then.
+        self._silent: tuple[float, int] | None = None
+        self._reported = False
+
+    def __repr__(self) -> str:
+        return f"<Outage {'reported' if self._reported else self._silent or 'none'}>"
+
+    def look(self, servers: Sequence[Mapping[str, Any]], now: float) -> Iterator[str]:
+        """The lines to print about `servers`, which are as in `Servers.stats`."""
+        answered, lost = (sum(each[count] for each in servers) for count in ("answered", "lost"))
+        if answered > self._answered:
+            if self._reported:
+                yield "name servers answer again"
+            self._answered, self._silent, self._reported = answered, None, False
+        elif self._silent is None:
+            hopeless = not answered and lost >= _HOPELESS_LOSSES
+            if hopeless or all(each["resting"] for each in servers):
+                self._silent = now, lost
+        elif not self._reported and now - self._silent[0] >= _UNREPORTED and lost > self._silent[1]:
+            self._reported = True
+            addresses = ", ".join(each["address"] for each in servers)
+            yield f"no name server answers ({addresses}); look at dnsServer, or at the network"
+
 
 # Questions sent in one step: about 2 ms of work, so that the other stages get their turn.
 _BATCH = 256

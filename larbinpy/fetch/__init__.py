@@ -1,12 +1,9 @@
 """Pages over HTTP: the pool of transfers, and the rules of robots.txt.
 
 fetcher     the handles and their sockets
-settings    the settings of all requests, and a request
-options     libcurl's options for a request
-transfer    collects one reply
-codings     unpacks the bodies that libcurl cannot
-errors      libcurl's errors as outcomes
-brake       holds transfers back (bondWidth); throttle is its token bucket
-cookies     a cookie jar, jars all of them; saved_cookies saves that of the crawl
-robots      the rules of a robots.txt; path_rules matches its patterns
+options     a request, its settings and libcurl's options for it; libcurl's errors as outcomes
+transfer    collects one reply; unpacks the bodies that libcurl cannot
+brake       holds transfers back (bondWidth)
+cookies     the cookie jars, and how they are saved
+robots      the rules of a robots.txt
 """

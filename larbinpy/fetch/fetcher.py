@@ -18,10 +18,15 @@ import pycurl
 
 from larbinpy.fetch import options
 from larbinpy.fetch.brake import Brake, NoBrake, bytes_received
-from larbinpy.fetch.cookies import Jar, NoJar
-from larbinpy.fetch.errors import by_proxy, concise, meaning
-from larbinpy.fetch.jars import Jars
-from larbinpy.fetch.settings import FetchSettings, Request, RequestOptions
+from larbinpy.fetch.cookies import Jar, Jars, NoJar
+from larbinpy.fetch.options import (
+    FetchSettings,
+    Request,
+    RequestOptions,
+    by_proxy,
+    concise,
+    meaning,
+)
 from larbinpy.fetch.transfer import Transfer
 from larbinpy.loop.poller import READ, WRITE, Poller
 from larbinpy.outcome import Outcome

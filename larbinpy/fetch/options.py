@@ -3,15 +3,229 @@
 An option is *common*, *shared* by all requests with the same `RequestOptions`, or *single*, set
 for every request whatever its value. A handle is reset when it changes from one `RequestOptions`
 to another. So no option of one request remains in force for the next.
+
+The settings of a fetcher, its requests and their options.
+
+libcurl's errors as outcomes of a page.
+
+Versions of the libraries behind fetching.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from http import HTTPStatus
+from typing import NamedTuple
 
 import pycurl
 
-from larbinpy.fetch.errors import WEIRD_SERVER_REPLY
-from larbinpy.fetch.settings import FetchSettings, Request, RequestOptions
+from larbinpy.outcome import PROXY_NEEDS_LOGIN, Outcome
+from larbinpy.url import Url
+
+
+class Refusal(NamedTuple):
+    """The outcome of a reply whose body is not wanted."""
+
+    outcome: Outcome
+    detail: str = ""
+
+
+#: Called when the headers of a 2xx reply are complete, with its media type (lower case, no
+#: parameters, empty if none was sent) and the declared length of its body (encoded as it is sent;
+#: None if there is none). Returns None to continue; a refusal stops before the body is read.
+Accept = Callable[[str, int | None], Refusal | None]
+
+
+@dataclass(frozen=True)
+class FetchSettings:
+    """The settings that all requests share. Sizes in bytes."""
+
+    #: Simultaneous transfers.
+    handles: int
+    #: The most transfers that `Fetcher.resize` allows, because descriptors are limited.
+    most_handles: int = 100_000
+    #: Bytes per second for all transfers together; 0 for no limit.
+    bond_width: float = 0.0
+    #: One cookie jar in memory for the whole crawl.
+    use_cookies: bool = False
+    #: A cookies.txt in Netscape's format, whose cookies are in the jar from the start.
+    cookie_file: str | None = None
+    #: Bytes of cookies beyond which the jar is emptied. libcurl keeps most cookies forever, and
+    #: may go through all of them for each request: 4 MB are some 15,000 ordinary ones.
+    most_cookies: int = 4_000_000
+    #: URLs remembered for a more lenient request. If there are more, the oldest is forgotten, so
+    #: that its next request fails, too.
+    most_lenient: int = 1000
+    #: Keep the head of each request in its page.
+    keep_requests: bool = False
+
+
+@dataclass(frozen=True)
+class RequestOptions:
+    """The part of a request that its site decides. Times in seconds.
+
+    Requests with the same options share one object: a handle whose last request had another
+    object is reset, which costs 4 us. Credentials are not part of the repr.
+    """
+
+    user_agent: str
+    #: Ask for the headers alone (HEAD).
+    head: bool = False
+    #: The From header; empty for none (RFC 9110, 10.1.2).
+    sender: str = ""
+    accept: str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+    #: The Accept-Language header; empty for none.
+    accept_language: str = ""
+    #: Further header lines, "Name: value"; they replace those above.
+    headers: tuple[str, ...] = field(default=(), repr=False)
+    #: Time for a page, to which each 2,000 bytes received add one second.
+    timeout_page: float = 30.0
+    #: Time for the TCP and TLS handshakes together.
+    timeout_connect: float = 10.0
+    #: ``SCHEME://HOST:PORT``, empty for none; http, https or socks5h. The proxy resolves names
+    #: itself, so the addresses of the requests are not used.
+    proxy_url: str = ""
+    #: The numeric address of the proxy.
+    proxy_address: str = ""
+    #: ``USER:PASSWORD`` for the proxy; empty for none.
+    proxy_login: str = field(default="", repr=False)
+    #: ``USER:PASSWORD`` for the site; empty for none.
+    login: str = field(default="", repr=False)
+    #: How to send the login: "basic", "digest" or "negotiate", which takes the user's Kerberos
+    #: ticket; empty for Basic or Digest, as the site asks.
+    auth: str = ""
+    #: The body of a POST; None for other requests. Its type is one of `headers`.
+    body: bytes | None = field(default=None, repr=False)
+    #: The name of the cookie jar; empty for that of the crawl.
+    jar: str = ""
+    #: PEM file of the authorities to trust instead of the system's.
+    ca_file: str | None = None
+    insecure_tls: bool = False
+    #: PEM files of the client's certificate and of its key, which may be one.
+    client_cert: str | None = None
+    client_key: str | None = None
+    #: Numeric addresses to send from; a connection uses the first of its family. Empty for the
+    #: system's choice.
+    source_addresses: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for line in (*self.headers, self.user_agent, self.sender, self.accept_language):
+            if not line.isprintable():
+                raise ValueError(f"a header has a control character: {_head_of(line)!r}")
+            if not line.isascii():
+                raise ValueError(f"a header has characters that are not ASCII: {_head_of(line)!r}")
+
+    @cached_property
+    def lines(self) -> tuple[str, ...]:
+        """The header lines.
+
+        Never a Referer, which would disclose one site to another; credentials only in `headers`.
+        """
+        own = {
+            "Accept": self.accept,
+            "From": self.sender,
+            "Accept-Language": self.accept_language,
+        }
+        given = {line.partition(":")[0].lower() for line in self.headers}
+        lines = [f"{name}: {value}" for name, value in own.items() if value]
+        return (
+            *(line for line in lines if line.partition(":")[0].lower() not in given),
+            *self.headers,
+        )
+
+
+def _head_of(line: str) -> str:
+    """The name of a header, for messages; its value may be a secret."""
+    return line.partition(":")[0][:60]
+
+
+@dataclass(slots=True)
+class Request:
+    """A page to fetch."""
+
+    url: Url
+    #: Numeric and already checked; IPv6 with or without brackets. No other address is contacted.
+    address: str
+    accept: Accept
+    #: Most bytes of the decoded body that are kept.
+    max_size: int
+    options: RequestOptions
+    #: Header lines for this request only.
+    headers: Sequence[str] = ()
+    #: Most bytes of the decoded body that are kept beyond `max_size`, packed.
+    most_beyond: int = 0
+
+
+# Errors for which pycurl has no name, or an old one (CURLE_WEIRD_SERVER_REPLY).
+WEIRD_SERVER_REPLY = pycurl.E_FTP_WEIRD_SERVER_REPLY
+_PROXY = 97
+_CLIENT_CERTIFICATE = 98
+_TOO_LARGE = 100
+
+#: All other errors mean that the reply was cut short: earlyStop.
+_OUTCOMES: dict[int, Outcome] = {
+    pycurl.E_URL_MALFORMAT: Outcome.BAD_URL,
+    pycurl.E_COULDNT_RESOLVE_HOST: Outcome.NO_DNS,
+    pycurl.E_COULDNT_RESOLVE_PROXY: Outcome.NO_CONNECTION,
+    pycurl.E_COULDNT_CONNECT: Outcome.NO_CONNECTION,
+    pycurl.E_INTERFACE_FAILED: Outcome.NO_CONNECTION,
+    _PROXY: Outcome.NO_CONNECTION,
+    pycurl.E_OPERATION_TIMEDOUT: Outcome.TIMEOUT,
+    pycurl.E_FILESIZE_EXCEEDED: Outcome.TOO_BIG,
+    _TOO_LARGE: Outcome.TOO_BIG,
+    pycurl.E_SSL_CONNECT_ERROR: Outcome.BAD_TLS,
+    pycurl.E_PEER_FAILED_VERIFICATION: Outcome.BAD_TLS,
+    pycurl.E_SSL_CACERT_BADFILE: Outcome.BAD_TLS,
+    pycurl.E_SSL_CERTPROBLEM: Outcome.BAD_TLS,
+    pycurl.E_SSL_CIPHER: Outcome.BAD_TLS,
+    pycurl.E_SSL_ISSUER_ERROR: Outcome.BAD_TLS,
+    pycurl.E_SSL_INVALIDCERTSTATUS: Outcome.BAD_TLS,
+    pycurl.E_SSL_PINNEDPUBKEYNOTMATCH: Outcome.BAD_TLS,
+    _CLIENT_CERTIFICATE: Outcome.BAD_TLS,
+}
+
+#: OpenSSL's message for a peer that closed during a handshake.
+_CUT_HANDSHAKE = "unexpected eof"
+
+
+def meaning(code: int, message: str, os_errno: int) -> Outcome:
+    """The outcome for libcurl's `code`; `os_errno` is that of the last system call.
+
+    A TLS handshake that was cut off is a noConnection, because it says nothing about the peer's
+    certificate or protocol. libcurl reports it under the same code as a failed one, with a
+    system error or with OpenSSL's message about an end of file.
+    """
+    if code == pycurl.E_SSL_CONNECT_ERROR and (os_errno or _CUT_HANDSHAKE in message):
+        return Outcome.NO_CONNECTION
+    return _OUTCOMES.get(code, Outcome.EARLY_STOP)
+
+
+def by_proxy(proxy: str, code: int, message: str, *, tunnel: int, login: bool) -> str:
+    """The reason of a failure on the way through `proxy`, which it names.
+
+    `tunnel` is the status of the reply to CONNECT, 0 if there was none; `login`: the proxy has a
+    login of ours.
+    """
+    # E_COULDNT_CONNECT also means a tunnel that the proxy refuses.
+    if code == pycurl.E_COULDNT_CONNECT and not tunnel:
+        return f"the proxy {proxy} could not be reached: {message}"
+    if code == pycurl.E_OPERATION_TIMEDOUT and not tunnel:
+        return f"the proxy {proxy} did not answer: {message}"
+    if tunnel == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
+        message = proxy_unauthorized(login)
+    return f"by proxy {proxy}: {message}"
+
+
+def proxy_unauthorized(login: bool) -> str:
+    """The reason of a 407; `login`: the proxy has got one."""
+    return "the proxy refuses the login" if login else PROXY_NEEDS_LOGIN
+
+
+def concise(code: int, message: str, os_errno: int) -> str:
+    """libcurl's `message`, or the system's if there was no connection: it names the reason."""
+    return os.strerror(os_errno) if code == pycurl.E_COULDNT_CONNECT and os_errno else message
+
 
 # CURLOPT_SUPPRESS_CONNECT_HEADERS has no name in pycurl. Without it the header callback would get
 # a proxy's reply to CONNECT before the reply itself.
@@ -159,3 +373,9 @@ def _source(options: RequestOptions, address: str) -> str:
 
 def _bracketed(address: str) -> str:
     return f"[{address}]" if ":" in address and address[0] != "[" else address
+
+
+def versions() -> str:
+    """libcurl with its libraries for TLS, HTTP/2 and content codings, and pycurl."""
+    binding, libcurl, *libraries = (name.replace("/", " ") for name in pycurl.version.split())
+    return f"{libcurl} with {', '.join(libraries)}; {binding}"

@@ -1,15 +1,116 @@
-"""The exchange of a session with the vault: rounds go out, and letters come in."""
+"""The exchange of a session with the vault: rounds go out, and letters come in.
+
+The crawl of a node, as the deciders of the fleet see it.
+
+A round on its way: letters and commits are sent, and sent again until all are in the vault.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from functools import partial
+from typing import Protocol
 
-from larbinpy.fleet.journal import Journal
-from larbinpy.fleet.letters import unpack
-from larbinpy.fleet.local import Local
-from larbinpy.fleet.rounds import Sending
-from larbinpy.fleet.session import Session
-from larbinpy.fleet.vault import Vault
+from larbinpy.fleet.journal import Journal, Round, unpack
+from larbinpy.fleet.vault import Away, Behind, Commit, Part, Session, Vault, Verdict
+
+
+class Local(Protocol):
+    """The crawl of this node, as the fleet sees it."""
+
+    def seed(self) -> bool:
+        """The crawl has no seeds yet: note those of this node as letters; whether it has any.
+
+        Called in each session that joins before the seeds of a node are safe.
+        """
+
+    def loaded(self, shard: int, part: Part, lines: Sequence[tuple[int, str]]) -> None:
+        """A part of a shard that was taken, and the owed lines of its blocks by origin."""
+
+    def receive(self, shard: int, lines: Sequence[str]) -> None:
+        """Letters to a served shard; the new ones among them must be put into the journal."""
+
+    def withdraw(self, shard: int) -> None:
+        """Open no more requests of this shard, and forget its URLs that are not in flight."""
+
+    def busy(self, shard: int) -> bool:
+        """Whether URLs of this shard are in flight, or not yet done in the journal."""
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether no URL is left to fetch, and nothing is in flight."""
+
+    def interrupt(self) -> None:
+        """Abort what is in flight; its URLs are fetched again later."""
+
+    def clear(self) -> None:
+        """The session has ended: abort what is in flight, and forget all but the outputs."""
+
+
+class Sending:
+    """Sends a round. `step` sends again what the connection may have lost.
+
+    A letter that arrives twice is known to its receiver. A commit that was applied finds its
+    shard one number further.
+    """
+
+    def __init__(self, vault: Vault, session: str, round: Round) -> None:
+        self._vault = vault
+        self.round = round
+        self._awaited = 0
+        self._unsent: list[Callable[[], None]] = []
+        #: Whether all of it is in the vault.
+        self.is_done = False
+        #: Why a commit was refused: the session must end.
+        self.refused = ""
+        if round.letters:
+            self._unsent.append(self._post)
+        for shard, (n, commit) in round.commits.items():
+            self._unsent.append(partial(self._commit, shard, session, n, commit))
+        if not self._unsent:
+            self.is_done = True
+
+    def __repr__(self) -> str:
+        state = "done" if self.is_done else f"{self._awaited} awaited, {len(self._unsent)} unsent"
+        return f"<Sending {state}>"
+
+    def step(self) -> None:
+        """Send what is to be sent."""
+        unsent, self._unsent = self._unsent, []
+        for send in unsent:
+            self._awaited += 1
+            send()
+
+    def _post(self) -> None:
+        self._vault.post(self.round.letters, partial(self._answered, self._post))
+
+    def _commit(self, shard: int, session: str, n: int, commit: Commit) -> None:
+        again = partial(self._commit, shard, session, n, commit)
+
+        def then(answer: Verdict | Behind | Away) -> None:
+            if answer is Verdict.FENCED:
+                self.refused = f"shard {shard} has another owner"
+            elif isinstance(answer, Behind) and answer.n != n + 1:
+                self.refused = f"shard {shard} has number {answer.n} instead of {n}"
+            self._answered(again, answer)
+
+        self._vault.commit(shard, session, n, commit, then)
+
+    def _flush(self) -> None:
+        def then(answer: Verdict | Away) -> None:
+            self._awaited -= 1
+            if isinstance(answer, Away):
+                self._unsent.append(self._flush)
+            else:
+                self.is_done = True
+
+        self._vault.flush(then)
+
+    def _answered(self, again: Callable[[], None], answer: object) -> None:
+        self._awaited -= 1
+        if isinstance(answer, Away):
+            self._unsent.append(again)
+        if not self._awaited and not self._unsent and not self.refused:
+            self._unsent.append(self._flush)
 
 
 class _Seeds(Enum):

@@ -4,19 +4,52 @@ What makes a session doubtful ends it: it is gone from the members, a commit of 
 the vault may have forgotten what it had acknowledged. Then the node forgets all but its outputs and
 joins anew, under another name. A connection that was merely lost ends nothing: what is unanswered
 is sent again.
+
+Keeps the vault small: reads blocks with few owed lines, for the journal to thin them out.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
-from larbinpy.fleet.exchange import Exchange
+from larbinpy.fleet.exchange import Exchange, Local
 from larbinpy.fleet.journal import Journal
-from larbinpy.fleet.local import Local
-from larbinpy.fleet.members import ABORT, BEAT, Members
-from larbinpy.fleet.ownership import Ownership
-from larbinpy.fleet.session import Session
-from larbinpy.fleet.shards import Shares
-from larbinpy.fleet.vault import Away, CrawlState, Present, Vault, Verdict
+from larbinpy.fleet.ownership import Ownership, Shares
+from larbinpy.fleet.vault import (
+    ABORT,
+    BEAT,
+    Away,
+    CrawlState,
+    Members,
+    Present,
+    Session,
+    Vault,
+    Verdict,
+)
+
+
+class Thinning:
+    """Reads the blocks of one shard at a time; without an answer they stay as they are."""
+
+    def __init__(self, vault: Vault, journal: Journal) -> None:
+        self._vault = vault
+        self._journal = journal
+        self._is_reading = False
+
+    def __repr__(self) -> str:
+        return f"<Thinning {'reading' if self._is_reading else 'idle'}>"
+
+    def step(self) -> None:
+        """Read some, if there are any and none are being read."""
+        if not self._is_reading and (found := self._journal.sparse()) is not None:
+            shard, take, blocks = found
+            self._is_reading = True
+            self._vault.read_blocks(shard, blocks, partial(self._read, take))
+
+    def _read(self, take: int, answer: Sequence[tuple[int, bytes, bytes]] | Away) -> None:
+        self._is_reading = False
+        if not isinstance(answer, Away):
+            self._journal.thin(take, answer)
+
 
 #: Seconds between two steps of the work that can wait; letters are collected in each second one.
 _TICK = 0.1

@@ -1,20 +1,20 @@
 """The frontier: it decides which URL is fetched next, and when.
 
-frontier      the frontier as the engine uses it
-admission     which seeds and links become URLs: those in scope that were not seen before
-recent_links  seen URLs that many pages link to, for a faster check
-sequencer     which URLs leave the store, and when (isGet)
-lifecycle     leads each site to an address, robots.txt and login, and handles failures
-preliminary   the requests on that way: robots_step, login_step
-address_settings  which addresses may be asked, and how long they are used
-rule_sweep    takes queued URLs out that changed rules reject
-view          the read-only side of the frontier, for others
-saved         the values of the frontier that are saved
-sizes         how much is kept in memory and done in one turn
+The life of a URL, by the classes that lead it:
 
-scope/        which URLs are wanted
-sites/        what is known of each site, and its queues
-addresses/    when the next request to an address may be sent, and for which site
+frontier      `Frontier`, as the engine uses it; what of it is saved
+scope         `Scope`: may the crawl want it? By depth, domain and the area around the seeds,
+              rules (`rules`) and guards against traps (`traps`)
+admission     `Admission`: was it seen before? Else it goes to the store (`storage.queues`)
+sequencer     `Sequencer` takes it from there while the isGet gate is open
+site          `NamedSite`: the queue of its scheme, host and port; its states and robots.txt
+lifecycle     `SiteLifecycle` leads the site to an address, robots.txt and login, by requests of
+              its own (`steps`), and handles failures
+politeness    `SiteSettings` and the delay between two requests to one site
+sites         `SiteRegistry`: the sites in memory, and what is kept of others
+addresses     `IPSite`: when the next request to one address may be sent, and for which site
+schedule      `IPSites`: all addresses, and the requests in flight
+view          the read-only side of the frontier, for others
 
 The store and the sets of seen URLs (`storage/`) read and write files in the middle of a
 decision. Nothing else here does; nothing has a socket or reads a clock.

@@ -3,34 +3,172 @@
 The engine passes in values (links, answers of the resolver, finished pages) and `now`, in
 seconds of any clock that does not go back. The frontier returns names to resolve, requests to
 open, and URLs whose outcome is decided. Only its parts `store` and `seen` use files.
+
+Takes URLs that the rules reject out of the queues in memory, after a change of rules.
+
+The saved parts of the frontier: digests; and the area of the seeds, waits, counts, rules.
 """
 
-from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from larbinpy.config.rule import Rule
 from larbinpy.dns.lookup import NO_SUCH_NAME, Answer
-from larbinpy.frontier.addresses.schedule import IPSites
-from larbinpy.frontier.addresses.wait_shortener import WaitShortener
-from larbinpy.frontier.admission import Admission
+from larbinpy.frontier.addresses import IPSiteRegistry
+from larbinpy.frontier.admission import Admission, Folding
 from larbinpy.frontier.lifecycle import SiteLifecycle
-from larbinpy.frontier.rule_sweep import RuleSweep
-from larbinpy.frontier.saved import SavedDigests, SavedRules, SavedSeedArea, SavedTraps, SavedWaits
-from larbinpy.frontier.scope.folding import Folding
-from larbinpy.frontier.scope.scope import Scope
-from larbinpy.frontier.scope.traps import Traps, TrapSettings
+from larbinpy.frontier.rules import LiveRules
+from larbinpy.frontier.schedule import IPSites, WaitShortener
+from larbinpy.frontier.scope import Scope, SeedArea
 from larbinpy.frontier.sequencer import Sequencer
-from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
+from larbinpy.frontier.sites import DistinctCounter, SiteRegistry
+from larbinpy.frontier.traps import Traps, TrapSettings
 from larbinpy.frontier.view import FrontierView
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.parse import Kind, Link
-from larbinpy.storage.seen import Seen
+from larbinpy.storage.queues import KEY, Store
+from larbinpy.storage.seen import Mark, Seen
 from larbinpy.storage.site_counts import SiteCounts
+from larbinpy.storage.sizes import DEFAULT_SIZES, FrontierSizes
 from larbinpy.storage.state import SavedPart, SavedValue
-from larbinpy.storage.store import KEY, Store
 from larbinpy.url import Url, resolve
+
+
+class RuleSweep:
+    """Examines the URLs of all sites, some at each step. URLs in flight are left alone.
+
+    `rejecting` returns the rule that rejects a URL. The URLs of sites that come later are examined
+    when they leave the store.
+    """
+
+    def __init__(
+        self,
+        lifecycle: SiteLifecycle,
+        rejecting: Callable[[Url], Rule | None],
+        sizes: FrontierSizes = DEFAULT_SIZES,
+    ) -> None:
+        self._lifecycle = lifecycle
+        self._rejecting = rejecting
+        self._most = sizes.swept
+        self._sites_left = list(lifecycle.registry)
+        self.over = False
+
+    def __repr__(self) -> str:
+        return f"<RuleSweep {len(self._sites_left)} sites>"
+
+    def step(self, now: float) -> None:
+        examined = 0
+        while self._sites_left and examined < self._most:
+            site = self._sites_left.pop()
+            # Sites without URLs take time, too.
+            examined += 1 + site.held
+            if site.held:
+                self._lifecycle.reject(site, self._rejecting, now)
+        self.over = not self._sites_left
+
+
+class SavedDigests(SavedPart):
+    """The digests of pages, sites and addresses; `counters` add theirs in batches."""
+
+    def __init__(self, digests: Seen, counters: Sequence[DistinctCounter]) -> None:
+        self._digests = digests
+        self._counters = counters
+
+    def cut(self) -> Mark:
+        for counter in self._counters:
+            counter.compare()
+        return self._digests.cut()
+
+    def sync(self) -> None:
+        self._digests.sync()
+
+    def load(self, mark: Mark) -> None:
+        self._digests.load(mark)
+
+    def tidy(self, mark: Mark) -> None:
+        self._digests.tidy(mark)
+
+    def clear(self) -> None:
+        self._digests.clear()
+
+
+class SavedSeedArea(SavedValue):
+    """The area that lockSite and `stay` keep to: its hosts, or with places a table of both.
+
+    Earlier versions have a list of places.
+    """
+
+    def __init__(self, area: SeedArea) -> None:
+        self._area = area
+
+    def cut(self, now: float, *, ended: bool) -> list[str] | dict[str, Any]:
+        hosts = list(self._area.hosts)
+        return {"hosts": hosts, "places": dict(self._area.places)} if self._area.places else hosts
+
+    def load(self, value: list[str] | dict[str, Any], now: float) -> None:
+        table = value if isinstance(value, dict) else {"hosts": value, "places": {}}
+        places = {str(place): int(count) for place, count in Counter(table["places"]).items()}
+        self._area.load(map(str, table["hosts"]), places)
+
+
+class SavedWaits(SavedValue):
+    """Seconds for which sites and addresses must still be left alone, by their keys.
+
+    A crawl that resumes after a kill first leaves all addresses alone for waitDuration. So only
+    longer waits are saved, unless the crawl has ended.
+    """
+
+    def __init__(self, sites: SiteRegistry, addresses: IPSiteRegistry) -> None:
+        self._sites = sites
+        self._addresses = addresses
+
+    def cut(self, now: float, *, ended: bool) -> Generator[None, None, dict[str, float]]:
+        after = now if ended else now + self._addresses.wait_duration
+        waits: dict[str, float] = {}
+        for some in chain(self._sites.pauses(after), self._addresses.pauses(after)):
+            # With waitBy "site", a site and its address have the same key.
+            for key, time in some.items():
+                waits[key] = max(round(time - now, 3), waits.get(key, 0.0))
+            yield
+        return waits
+
+    def load(self, value: dict[str, float], now: float) -> None:
+        until = {key: now + float(wait) for key, wait in dict(value).items()}
+        self._sites.leave_alone(until)
+        self._addresses.leave_alone(until)
+
+
+class SavedTraps(SavedValue):
+    """URLs taken, by shape."""
+
+    def __init__(self, traps: Traps) -> None:
+        self._traps = traps
+
+    def cut(self, now: float, *, ended: bool) -> dict[str, int]:
+        return self._traps.counts()
+
+    def load(self, value: dict[str, int], now: float) -> None:
+        self._traps.count_from(dict(value))
+
+
+class SavedRules(SavedValue):
+    """Changes of the rules; `changed` is called after loading if there were any, ever."""
+
+    def __init__(self, rules: LiveRules, changed: Callable[[], object]) -> None:
+        self._rules = rules
+        self._changed = changed
+
+    def cut(self, now: float, *, ended: bool) -> dict[str, Any]:
+        return self._rules.cut()
+
+    def load(self, value: dict[str, Any], now: float) -> None:
+        self._rules.load(value)
+        if self._rules.were_others:
+            self._changed()
+
 
 #: Seconds between two steps of the work on all sites and addresses, not needed in every turn.
 _STEP_INTERVAL = 0.02

@@ -9,9 +9,8 @@ each, even if most queued URLs belong to a few sites.
 from collections import Counter, OrderedDict
 from collections.abc import Iterator
 
-from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
-from larbinpy.storage.queues import Backlogs, Fifo
-from larbinpy.storage.store import Store, decode
+from larbinpy.storage.queues import Backlogs, Fifo, Store, decode
+from larbinpy.storage.sizes import DEFAULT_SIZES, FrontierSizes
 from larbinpy.url import Url, site_of
 
 #: Lines with more characters than this are long.

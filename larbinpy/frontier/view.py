@@ -5,22 +5,19 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from itertools import chain
 
 from larbinpy.config.rule import Rule
-from larbinpy.frontier.addresses.ip_site import IPSite
-from larbinpy.frontier.addresses.registry import IPSiteRegistry
-from larbinpy.frontier.addresses.schedule import IPSites
+from larbinpy.frontier.addresses import IPSite, IPSiteRegistry
 from larbinpy.frontier.admission import Admission
 from larbinpy.frontier.lifecycle import SiteLifecycle
-from larbinpy.frontier.scope.scope import Scope
-from larbinpy.frontier.scope.traps import Trapped, Traps
+from larbinpy.frontier.schedule import IPSites
+from larbinpy.frontier.scope import Scope
 from larbinpy.frontier.sequencer import Sequencer
-from larbinpy.frontier.sites.named_site import NamedSite
-from larbinpy.frontier.sites.registry import SiteRegistry
-from larbinpy.frontier.sites.robots_rules import RobotsRules
-from larbinpy.frontier.sites.states import State
+from larbinpy.frontier.site import NamedSite, State
+from larbinpy.frontier.sites import RobotsRules, SiteRegistry
+from larbinpy.frontier.traps import Trapped, Traps
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
+from larbinpy.storage.queues import Place, Store
 from larbinpy.storage.seen import Seen
-from larbinpy.storage.store import Place, Store
 from larbinpy.url import Url, site_of
 
 

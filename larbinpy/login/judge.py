@@ -1,20 +1,156 @@
-"""Judges whether a page is one of a session."""
+"""Judges whether a page is one of a session.
+
+Counts of texts, bounded: those that were counted least recently are forgotten.
+
+Markers: texts, or regular expressions between slashes, that tell pages of a session apart.
+
+The addresses of a site's login pages: the one in loginFile, and those that it redirects to.
+"""
 
 import re
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
 from enum import Enum, auto
+from functools import lru_cache
 from html import unescape
 from http import HTTPStatus
+from itertools import islice
+from urllib.parse import parse_qsl
 
 from larbinpy.login.exchange import next_of
-from larbinpy.login.marker import marker
-from larbinpy.login.pages import LoginPages
-from larbinpy.login.recent import RecentCounts
 from larbinpy.login.spec import Login
 from larbinpy.page import Page
 from larbinpy.parse import meta_refresh, sniff
 from larbinpy.parse.body import is_html
 from larbinpy.parse.charset import named, text_of, undeclared
-from larbinpy.url import resolve
+from larbinpy.url import resolve, split
+
+
+class RecentCounts:
+    """Counts of at most `most` texts."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._counts: OrderedDict[str, int] = OrderedDict()
+
+    def __contains__(self, text: str) -> bool:
+        return text in self._counts
+
+    def __len__(self) -> int:
+        return len(self._counts)
+
+    def __repr__(self) -> str:
+        return f"<RecentCounts of {len(self)}>"
+
+    def of(self, text: str) -> int:
+        return self._counts.get(text, 0)
+
+    def add(self, text: str, number: int = 1) -> int:
+        """Count `text`; returns its new count."""
+        count = self._counts[text] = self._counts.get(text, 0) + number
+        self._counts.move_to_end(text)
+        if len(self._counts) > self._most:
+            self._counts.popitem(last=False)
+        return count
+
+
+#: Memory of a compiled expression (bytes). RE2 refuses a larger one.
+_MEMORY = 1 << 20
+
+Marker = Callable[[str], bool]
+
+
+@lru_cache(256)
+def marker(text: str) -> Marker:
+    """Whether a page has the marker `text`; raises ValueError if it is no expression of RE2.
+
+    RE2 takes a time linear in the length of the page, whatever the expression.
+    """
+    if len(text) < 3 or not (text[0] == text[-1] == "/"):
+        return lambda page: text in page
+    # Here, since a configuration without logins needs no RE2.
+    import re2
+
+    options = re2.Options()
+    options.max_mem = _MEMORY
+    options.log_errors = False
+    try:
+        search = re2.compile(text[1:-1], options).search
+    except re2.error as error:
+        reason = error.args[0] if error.args else ""
+        shown = reason.decode(errors="replace") if isinstance(reason, bytes) else reason
+        raise ValueError(f"{text[:60]!r} is not a regular expression of RE2: {shown}") from None
+    return lambda page: search(page) is not None
+
+
+#: Addresses of a login are few, unless a site redirects without end.
+_MOST = 50
+
+
+class LoginPages:
+    """Addresses that only those get to who are logged out.
+
+    A page is told by its path, as its query often has the address to return to. If the query of
+    the address in loginFile chooses the page (``/index.php?do=login``), all its values must be
+    there. The query of a redirect has values that change; their names must be there.
+    """
+
+    def __init__(self, page: str) -> None:
+        self._page = page
+        self._place = _place(page) if page else ""
+        self._values = _query(page)
+        # (place, names of the query)
+        self._learned: set[tuple[str, frozenset[str]]] = set()
+
+    def __repr__(self) -> str:
+        return f"<LoginPages {self._page} and {len(self._learned)}>"
+
+    @property
+    def _is_home(self) -> bool:
+        """Whether the page in loginFile is the home page, which others see as well."""
+        return not self._values and self._place.endswith("/") and self._place.count("/") == 1
+
+    def learn(self, href: str) -> None:
+        """The site redirected a login to `href`, which has its form."""
+        place, names = _place(href), frozenset(name for name, _ in _query(href))
+        if len(self._learned) < _MOST and (names or not place.endswith("/")):
+            self._learned.add((place, names))
+
+    @property
+    def learned(self) -> list[tuple[str, list[str]]]:
+        """The places that were learned, with the names in their queries."""
+        return sorted((place, sorted(names)) for place, names in self._learned)
+
+    def remember(self, learned: Iterable[tuple[str, Iterable[str]]]) -> None:
+        """Learn what another run has learned."""
+        pairs = ((str(place), frozenset(map(str, names))) for place, names in learned)
+        self._learned.update(islice(pairs, _MOST))
+
+    def has(self, href: str) -> bool:
+        """Whether `href` is the address of a login page."""
+        place = _place(href)
+        if place == self._place and self._values <= _query(href):
+            return True
+        if not any(place == learned for learned, _ in self._learned):
+            return False
+        names = {name for name, _ in _query(href)}
+        return any(place == learned and wanted <= names for learned, wanted in self._learned)
+
+    def only(self, href: str) -> bool:
+        """Whether `href` is the address of a login page, and of nothing else."""
+        return self.has(href) and not (self._is_home and _place(href) == self._place)
+
+
+def _place(href: str) -> str:
+    """Host, port and path; sites redirect from http to https to log in."""
+    parts = split(href)
+    port = "" if parts.port in (80, 443) else f":{parts.port}"
+    return f"{parts.host}{port}{parts.path.partition('?')[0]}"
+
+
+def _query(href: str) -> set[tuple[str, str]]:
+    return set(parse_qsl(href.partition("?")[2], keep_blank_values=True))
+
 
 #: Addresses that are remembered as refused with 403.
 _MOST_REFUSED = 10_000

@@ -9,12 +9,10 @@ from http import HTTPStatus
 from typing import Any
 
 from larbinpy.login.exchange import Ask, Grant, LoginFailed, asked, next_of
-from larbinpy.login.judge import Judge, Standing, has_html, has_password_field
-from larbinpy.login.logout import ends_session
-from larbinpy.login.logout_links import logout_links
+from larbinpy.login.judge import Judge, RecentCounts, Standing, has_html, has_password_field
+from larbinpy.login.logout import ends_session, logout_links
 from larbinpy.login.methods import request_headers, steps_of
 from larbinpy.login.methods.hook import UserLogin
-from larbinpy.login.recent import RecentCounts
 from larbinpy.login.spec import Login, Method
 from larbinpy.page import Page
 from larbinpy.url import Url, hash64, site_of

@@ -1,8 +1,157 @@
-"""A login as loginFile has it."""
+"""A login as loginFile has it.
 
-from collections.abc import Mapping
+Secrets of loginFile: where they are, and that nobody else can read them there.
+
+Errors are ValueErrors of one line, without the secret.
+"""
+
+import getpass
+import netrc
+import os
+import resource
+import stat
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cache
+from pathlib import Path
+
+from larbinpy.url import has_control
+
+#: Values that name a place where the secret is.
+ASK, NETRC = "ask", "netrc"
+_VARIABLE, _FILE = "env:", "file:"
+#: Bytes read of a file with one secret, and of a netrc.
+_MOST = 1 << 16
+
+#: Asks the user for a secret; the argument is the prompt.
+Prompt = Callable[[str], str]
+
+
+def is_plain(text: str) -> bool:
+    """Whether `text` is a secret itself, and not the place of one."""
+    return text not in (ASK, NETRC) and not is_named(text)
+
+
+def is_named(text: str) -> bool:
+    """Whether `text` names an environment variable or a file."""
+    return text.startswith((_VARIABLE, _FILE))
+
+
+def described(text: str) -> str:
+    """The place of a secret, for messages."""
+    if is_plain(text):
+        return "in the file"
+    return "asked at the start" if text == ASK else f"from {text}"
+
+
+def named(text: str, folder: Path, environ: Mapping[str, str]) -> str:
+    """The secret in the variable or the file that `text` names, or `text` itself.
+
+    Paths are relative to `folder`.
+    """
+    if text.startswith(_VARIABLE):
+        name = text.removeprefix(_VARIABLE)
+        value = environ.get(name, "")
+        if not value:
+            why = "is empty" if name in environ else "is not set"
+            raise ValueError(f"the environment variable {name[:60]!r} {why}")
+        return checked(value)
+    if text.startswith(_FILE):
+        path = located(text.removeprefix(_FILE), folder)
+        value = private_text(path)
+        value = value.removesuffix("\n").removesuffix("\r")
+        if not value:
+            raise ValueError(f"{path} is empty")
+        return checked(value)
+    return checked(text)
+
+
+def located(text: str, folder: Path) -> Path:
+    """The path that `text` is in a file of `folder`; ``~`` is the home."""
+    if not text or has_control(text):
+        raise ValueError("it must be a path")
+    return folder / os.path.expanduser(text)
+
+
+def checked(secret: str) -> str:
+    """`secret`, unless it has a character that no request can carry."""
+    if has_control(secret):
+        raise ValueError("it has a control character or a line end")
+    return secret
+
+
+def private_text(path: Path) -> str:
+    """The text of a file that only its owner may read."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(_MOST + 1)
+            check_private(path, os.fstat(file.fileno()))
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}") from None
+    if len(data) > _MOST:
+        raise ValueError(f"{path} is larger than {_MOST} bytes")
+    return decoded(data, path)
+
+
+def decoded(data: bytes, path: Path | str) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        # The error itself has the data.
+        reason = f"{path}:{line}: not text in UTF-8"
+    raise ValueError(reason)
+
+
+def check_private(path: Path | str, status: os.stat_result) -> None:
+    """Raise ValueError unless only its owner may read, or write, a file."""
+    mode = stat.S_IMODE(status.st_mode)
+    if mode & 0o077:
+        raise ValueError(
+            f"{path} has secrets, and others may open it (mode {mode:04o}); chmod 600 {path}"
+        )
+
+
+def netrc_login(host: str, path: str, folder: Path, environ: Mapping[str, str]) -> tuple[str, str]:
+    """User and password of `host` in the netrc `path`; by default $NETRC, or ~/.netrc."""
+    file = located(path or environ.get("NETRC") or "~/.netrc", folder)
+    # Its error would not say that others may read the file.
+    private_text(file)
+    line = 0
+    try:
+        found = netrc.netrc(file).authenticators(host.strip("[]"))
+    except netrc.NetrcParseError as error:
+        # Its text may be part of a password.
+        found, line = None, error.lineno or 1
+    except OSError as error:
+        raise ValueError(f"{file} cannot be read: {error.strerror}") from None
+    if line:
+        raise ValueError(f"{file}:{line}: not in the format of a netrc")
+    if found is None or not found[2]:
+        raise ValueError(f"{file} has no password for the machine {host.strip('[]')}")
+    return checked(found[0]), checked(found[2])
+
+
+@cache
+def terminal(prompt: str) -> str:
+    """Ask on the terminal, once for each prompt; what is typed is not shown."""
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
+    except OSError:
+        raise ValueError(
+            "there is no terminal to ask on; write env:NAME or file:PATH instead"
+        ) from None
+    try:
+        return getpass.getpass(prompt)
+    except EOFError:
+        raise ValueError("nothing was typed") from None
+
+
+def leave_no_core() -> None:
+    """Turn core files off for this process: they would have its secrets."""
+    _, hard = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, hard))
 
 
 class Method(Enum):

@@ -1,10 +1,16 @@
 """Long work in steps, so that the loop can take its turns between them.
 
 Such work is a generator that yields every few milliseconds and returns the result.
+
+A slice of work: a part of a turn, after which sockets and ports are served again.
+
+Growing waits between tries of what may succeed later.
 """
 
 from collections.abc import Callable, Generator, Iterable
 from typing import TypeVar
+
+from larbinpy.loop.clock import Clock
 
 _T = TypeVar("_T")
 Steps = Generator[None, None, _T]
@@ -40,3 +46,56 @@ def replaced(
             enough = end + _STEP
             yield
     return "".join([*pieces, text[done:]])
+
+
+#: Length of a slice (s).
+SLICE = 0.02
+
+
+class Slice:
+    """The time for some work in this turn, from now on."""
+
+    __slots__ = ("_clock", "_end", "began")
+
+    def __init__(self, clock: Clock, seconds: float = SLICE) -> None:
+        self._clock = clock
+        self.began = clock()
+        self._end = self.began + seconds
+
+    @property
+    def over(self) -> bool:
+        """Whether its time has passed."""
+        return self._clock() > self._end
+
+    def __repr__(self) -> str:
+        return f"<Slice until {self._end}>"
+
+
+#: The first wait and the longest (s); each is twice the one before.
+_FIRST = 1.0
+_MOST = 30.0
+
+
+class Backoff:
+    """The time of the next try: 1, 2, 4 ... 30 seconds after the last failure."""
+
+    __slots__ = ("_wait", "due")
+
+    def __init__(self) -> None:
+        self._wait = _FIRST
+        #: When to try again.
+        self.due = 0.0
+
+    def __repr__(self) -> str:
+        return f"<Backoff due {self.due}, then {self._wait:g} s>"
+
+    def failed(self, now: float) -> float:
+        """Note a failure; return the seconds until the next try."""
+        wait = self._wait
+        self.due = now + wait
+        self._wait = min(2 * wait, _MOST)
+        return wait
+
+    def succeeded(self) -> None:
+        """Begin with the shortest wait again."""
+        self._wait = _FIRST

@@ -1,5 +1,5 @@
 /* Keyed hashes of the links of a page, for the record from which `larbinpy report` knows all pages
-** with a link (larbinpy/output/link_record.py).
+** with a link (larbinpy/output/links.py).
 **
 ** Each 16 bytes are one multiplication of 64 by 64 bits, whose halves are combined, as in wyhash
 ** (Wang Yi, 2019). With a random key n different texts collide with a probability of some

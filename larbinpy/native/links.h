@@ -28,7 +28,7 @@ typedef struct {
 #define MOST_SHAPES 32
 
 typedef struct {
-    PyObject *reader;         /* answers questions: _Answers of larbinpy/parse/scan.py */
+    PyObject *reader;         /* answers questions: _Answers of larbinpy/parse/body.py */
     const char *agent;        /* in lower case */
     const char *host;         /* of the page; Collector.host of larbinpy.parse.link */
     SipKey key;

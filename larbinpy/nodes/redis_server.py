@@ -9,8 +9,7 @@ from pathlib import Path
 
 from larbinpy.errors import UserError
 from larbinpy.loop.poller import Poller
-from larbinpy.nodes.child import Child
-from larbinpy.nodes.restarts import in_words
+from larbinpy.nodes.node import Child, in_words
 from larbinpy.storage.files import make_folder
 
 #: The name of the crawl there.

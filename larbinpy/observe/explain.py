@@ -3,22 +3,318 @@
 A URL in memory is found at once. A seen URL that is not in memory may be in the store or in the
 log, so both are searched alternately; the crawl continues between the steps. At the end, memory
 is searched again, in case the URL has moved meanwhile.
+
+The status of a URL, and the reason for it, from the memory of the frontier.
+
+Each answer has a ``state`` and a sentence, ``why``. If they apply, it also has ``ahead`` (number
+of URLs that come before), ``waits_for``, ``in_s`` (seconds until then), ``attempt`` (tries that
+were made), ``reason`` (an outcome), ``rule`` (the reason of a refusal: a keyword, trap, robots.txt
+or site) and ``guard`` (the guard that takes the URL for a trap).
 """
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from itertools import count
+from typing import Any
 
-from larbinpy.frontier.sites.named_site import NamedSite
+from larbinpy.console.text import roughly
+from larbinpy.frontier.rules import Headers
+from larbinpy.frontier.scope import Candidate
+from larbinpy.frontier.site import NamedSite, State
 from larbinpy.frontier.view import FrontierView
 from larbinpy.loop.clock import Clock
-from larbinpy.observe import url_status
-from larbinpy.observe.log_search import Line, LogSearch, SearchedLog
-from larbinpy.observe.rotated import search_rotated
-from larbinpy.observe.url_status import Facts
-from larbinpy.outcome import Outcome, Trait, having
-from larbinpy.reason import ENDS_SESSION, SEED_AGAIN, cure, reason
-from larbinpy.storage.store import Place
-from larbinpy.url import fault, masked_typed, typed
+from larbinpy.observe.log_search import Line, LogSearch, SearchedLog, search_rotated
+from larbinpy.outcome import ENDS_SESSION, SEED_AGAIN, Outcome, Trait, brief, cure, having, reason
+from larbinpy.page import Page
+from larbinpy.parse import Kind, Link
+from larbinpy.storage.queues import Place
+from larbinpy.url import Url, fault, host_of, masked_typed, typed
+
+Facts = dict[str, Any]
+
+#: A queue of the store in words.
+_QUEUES = {
+    "priority": "the queue of URLs with priority",
+    "ordinary": "the queue",
+    "priority_wait": "its site's own queue of URLs with priority",
+    "ordinary_wait": "its site's own queue",
+}
+#: The conditions of rules that the URL alone does not decide, in words.
+_DECIDES_LATER = {
+    "depth": "the depth of the link decides",
+    "hops": "the redirects on the way decide",
+    "type": "its type decides once it is fetched",
+    "size": "its size decides once it is fetched",
+}
+#: Stands for a page on another host.
+_ELSEWHERE = "http://elsewhere.invalid/"
+
+
+def standing_of(view: FrontierView, href: str, now: float) -> Facts | None:
+    """The status of a URL that has left the queues and is not decided; None for others."""
+    site = view.site(href)
+    for url in view.flying():
+        if url.href == href:
+            return _in_flight(url, site)
+    if site is not None:
+        in_site = _in_site(view, site, href, now)
+        if in_site is not None:
+            return in_site
+    for page in view.to_write():
+        if page.url.href == href:
+            why = f"{_ended(page)}; its outcome is about to be written to the log"
+            return {"state": "decided", "reason": page.outcome.value, "why": why}
+    return None
+
+
+def _ended(page: Page) -> str:
+    return reason(page.outcome.value, page.status, page.detail)
+
+
+def _in_flight(url: Url, site: NamedSite | None) -> Facts:
+    address = site.addresses[0] if site is not None and site.addresses else None
+    where = "" if address is None else f" from {address}"
+    return {
+        "state": "in flight",
+        "address": address,
+        "attempt": url.attempt,
+        "why": f"it is being fetched{where}, try {url.attempt + 1}",
+    }
+
+
+def _in_site(view: FrontierView, site: NamedSite, href: str, now: float) -> Facts | None:
+    ahead = _index(site.ready, href)
+    if ahead is not None:
+        facts = _ready(view, site, now)
+        return {
+            "state": "ready",
+            "ahead": ahead,
+            "attempt": site.ready[ahead].attempt,
+            **facts,
+        }
+    ahead = _index(site.waiting, href)
+    if ahead is not None:
+        facts = _waiting(view, site, now)
+        return {
+            "state": "waiting",
+            "ahead": ahead,
+            "attempt": site.waiting[ahead].attempt,
+            **facts,
+        }
+    for due, url in site.retries:
+        if url.href == href:
+            why = f"try {url.attempt} failed; the next is after retryWait"
+            why += _set_by(site, "retryWait")
+            facts = _until("retryWait", due - now, why)
+            return {"state": "to be tried again", "attempt": url.attempt, **facts}
+    return None
+
+
+def _index(urls: Sequence[Url], href: str) -> int | None:
+    return next((n for n, url in enumerate(urls) if url.href == href), None)
+
+
+def _until(what: str, seconds: float, why: str) -> Facts:
+    return {"waits_for": what, "in_s": round(max(0.0, seconds), 3), "why": why}
+
+
+def _ready(view: FrontierView, site: NamedSite, now: float) -> Facts:
+    """The condition that a ready URL waits for."""
+    hours = site.settings.hours
+    if hours.closed:
+        left = roughly(hours.opens_at - now)
+        when = hours.configured.in_words()
+        why = f"its site is asked {when} only, next in {left}{_set_by(site, 'hours')}"
+        return _until("hours", hours.opens_at - now, why)
+    ip_site = view.address_of(site)
+    address_at = now if ip_site is None else ip_site.next_at
+    until = max(site.next_at, address_at)
+    if now < site.held_until >= until:
+        why = "the site requested a pause, by a 429 or 503"
+        return _until("pause", until - now, why)
+    if site.next_at > max(now, address_at):
+        why = f"its site gets a request every {site.pace.delay:g} s"
+        if site.pace.cause == "waitDuration":
+            why += _set_by(site, "waitDuration")
+        return _until("politeness", until - now, why)
+    if ip_site is not None and until > now:
+        waits = ip_site.waits
+        own = waits is site.settings.waits
+        source = site.settings.source("waitDuration") if own else "waitDuration"
+        why = f"its address gets a request every {waits.least:g} s ({source})"
+        return _until("politeness", until - now, why)
+    limits = site.settings.limits
+    if limits.at_once and site.in_flight >= limits.at_once:
+        source = site.settings.source("maxConnexionsBySite", str(limits.at_once))
+        return {"waits_for": "connexion", "why": f"its site is busy with other requests ({source})"}
+    if site.ready and not site.wants_turn:
+        source = site.settings.source("limitPageBySite", str(limits.pages))
+        why = f"requests under way may be the last that its site gets ({source})"
+        return {"waits_for": "limit", "why": why}
+    if ip_site is not None and not ip_site.free:
+        return {"waits_for": "connexion", "why": "its address is busy with another request"}
+    return {"waits_for": "turn", "why": "it is fetched when its turn comes and a handle is free"}
+
+
+def _set_by(site: NamedSite, keyword: str) -> str:
+    """The line of the site block that sets something; empty if none does."""
+    source = site.settings.sources.get(keyword)
+    return "" if source is None else f" (site block, {source})"
+
+
+def _waiting(view: FrontierView, site: NamedSite, now: float) -> Facts:
+    """The condition that a URL waits for while its site is not open."""
+    match site.state:
+        case State.RESOLVING:
+            return {"waits_for": "address", "why": f"the address of {site.host} is being looked up"}
+        case State.ROBOTS if site.in_flight:
+            return {"waits_for": "robots.txt", "why": "the site's robots.txt is being fetched"}
+        case State.ROBOTS:
+            facts = _ready(view, site, now)
+            why = "the site's robots.txt is to be fetched first"
+            if facts["waits_for"] == "hours":
+                return {**facts, "why": f"{why}; {facts['why']}"}
+            return _until("robots.txt", facts.get("in_s", 0.0), why)
+        case State.LOGIN:
+            return {"waits_for": "login", "why": "the crawl logs in to its site first"}
+        case State.PROBING:
+            why = "its site is asked first for a name that cannot exist (probeSoft404)"
+            return {"waits_for": "probe", "why": why}
+        case State.WAITING if site.verdict is Outcome.LOGIN_FAILED:
+            why = f"try {site.tries} to log in to its site failed: {site.detail}"
+            return _until("retryWait", site.until - now, why)
+        case State.WAITING:
+            failed = brief(site.verdict.value, detail=site.detail)
+            why = f"try {site.tries} to get the site's address and robots.txt failed: {failed}"
+            return _until("retryWait", site.until - now, why)
+        case _:
+            return {"waits_for": "turn", "why": "its site's URLs become ready a few at a time"}
+
+
+def queued(view: FrontierView, place: Place, href: str) -> Facts:
+    """The status of a URL that is in the store."""
+    ahead = place.ahead
+    # Those with priority come first.
+    if place.queue == "ordinary":
+        ahead += view.with_priority()
+    is_open, reason = view.gate()
+    in_memory = view.in_memory(href)
+    if place.queue.endswith("_wait"):
+        waits_for, reason = "room", f"its site has {in_memory} URLs in memory, and they go first"
+    elif is_open:
+        waits_for, reason = "turn", f"{ahead} go first"
+    else:
+        waits_for, reason = "gate", f"the gate is closed: {reason}"
+    return {
+        "state": "queued",
+        "queue": place.queue,
+        "ahead": ahead,
+        "waits_for": waits_for,
+        "why": f"it is in {_QUEUES[place.queue]}: {reason}",
+    }
+
+
+def refusal(view: FrontierView, href: str, now: float) -> Facts | None:
+    """Why a link to `href` from its own site would be left out now; None if it would not."""
+    candidate = Candidate(href, href, redirect=False)
+    refusing = view.scope.refusing(candidate)
+    if refusing is not None:
+        refused, rule, why = refusing
+        if refused is Outcome.REJECTED:
+            why = f"rejected by: {why}"
+        if _taken_as_requisite(view, href):
+            why += "; it is fetched if a page needs it to be displayed"
+        return {"reason": refused.value, "rule": rule, "why": why}
+    trap = view.trap(href)
+    if trap is not None:
+        why = f"it looks like a spider trap: {trap.why}"
+        return {"reason": Outcome.TRAP.value, "rule": "trap", "guard": trap.guard, "why": why}
+    plug = refusal_by_plug(view, href)
+    if plug is not None:
+        return plug
+    outcome = view.refusal(href, now)
+    if outcome is None:
+        return None
+    if outcome is Outcome.FORBIDDEN_ROBOTS:
+        return {"reason": outcome.value, **forbidding(view, href, now)}
+    if outcome is Outcome.SITE_LIMIT:
+        why = reason(outcome.value, detail=view.limit(href))
+        return {"reason": outcome.value, "rule": "site", "why": why}
+    site = view.site(href)
+    more = {} if site is None else {"in_s": round(max(0.0, site.until - now), 3)}
+    why = f"its site is closed for a while: {reason(outcome.value, detail=_detail(site))}"
+    return {"reason": outcome.value, "rule": "site", "why": why, **more}
+
+
+def refusal_by_plug(view: FrontierView, href: str) -> Facts | None:
+    """Why the operator's plug leaves out a link to `href`; None if it does not."""
+    if view.plug_wants(href):
+        return None
+    why = "the plug of the program that runs the crawl does not want it"
+    return {"reason": Outcome.REJECTED.value, "rule": "plug", "why": why}
+
+
+def _detail(site: NamedSite | None) -> str:
+    return "" if site is None else site.detail
+
+
+def with_rules(view: FrontierView, href: str, facts: Facts) -> Facts:
+    """`facts` about a URL that is not refused, with the rules that accept it, or may decide."""
+    fate, why = facts.get("fate"), [facts["why"]]
+    headers = None
+    if fate:
+        size = fate.get("size")
+        headers = Headers(str(fate.get("type")), size if isinstance(size, int) else None)
+    verdict = view.scope.verdict(href, headers)
+    if fate and verdict.open:
+        return facts  # They tested depth or hops, and one may have decided.
+    for rule in verdict.open:
+        later = " and ".join(_DECIDES_LATER[name] for name in rule.beyond_url)
+        why.append(f"{rule.described}: {later}")
+    if verdict.rule is not None and verdict.rule.accept:
+        why.append(f"accepted by: {verdict.rule.described}")
+        facts["rule"] = verdict.rule.text
+    return {**facts, "why": "; ".join(why)}
+
+
+def _taken_as_requisite(view: FrontierView, href: str) -> bool:
+    scope = view.scope
+    via = href if host_of(href) in scope.area.hosts else _ELSEWHERE
+    if not scope.is_requisite(Url(via, 0), Link(href, Kind.IMAGE), redirect=False):
+        return False
+    needed = Candidate(href, via, redirect=False, kind=Kind.IMAGE, requisite=True)
+    return scope.refusing(needed) is None
+
+
+def forbidding(view: FrontierView, href: str, now: float) -> Facts:
+    """The rule of robots.txt that forbids a URL, as far as is known now."""
+    site = view.site(href)
+    line = None
+    if site is not None and now < site.rules_until:
+        line = view.forbidding(site, href)
+    if line is not None:
+        return {"rule": "robots.txt", "line": line, "why": f"robots.txt says: {line}"}
+    if site is not None and now < site.rules_until and not view.allows(site, href):
+        until = round(site.rules_until - now, 3)
+        why = reason(Outcome.FORBIDDEN_ROBOTS.value, detail=view.why_denied(site))
+        return {"rule": "robots.txt", "in_s": until, "why": why}
+    return {"rule": "robots.txt", "why": "the site's robots.txt refused it"}
+
+
+def unknown(view: FrontierView, href: str) -> Facts:
+    """The status of a URL that no rule refuses and that was not seen."""
+    why = ["no page that was read links to it"]
+    why += _left_out(view, href)
+    return {"state": "never seen", "why": ", or only ones ".join(why)}
+
+
+def _left_out(view: FrontierView, href: str) -> Iterator[str]:
+    """Kinds of pages on which a link to the URL would have been left out."""
+    too_deep = view.refused[Outcome.TOO_DEEP]
+    if too_deep:
+        yield f"further than depthInSite from the seeds ({too_deep} links were too deep so far)"
+    if view.scope.refusing(Candidate(href, _ELSEWHERE, redirect=False)) is not None:
+        yield "on other hosts (noExternalLinks)"
+
 
 #: Steps in the store for each step in the log, which takes longer.
 _BLOCKS = 8
@@ -50,16 +346,16 @@ def explain(
     if dropped:
         yield from _explain_folded(view, log, href, folded, dropped, clock, began)
         return
-    found = url_status.standing(view, href, clock())
+    found = standing_of(view, href, clock())
     if found is None and seen:
         found = yield from _searched(view, log, href, clock, began)
     if found is None:
-        refused = url_status.refusal_by_plug(view, href)
+        refused = refusal_by_plug(view, href)
         if not seen:
-            refused = url_status.refusal(view, href, clock())
+            refused = refusal(view, href, clock())
         found = {"state": "refused", **refused} if refused else _nowhere(view, href, seen)
     if found["state"] in _WANTED or found.get("reason") == Outcome.SUCCESS.value:
-        found = url_status.with_rules(view, href, found)
+        found = with_rules(view, href, found)
     site = view.site(href)
     standing = {} if site is None else {"site": _described(site, clock())}
     yield {"url": href, "seen": seen, **found, **standing}
@@ -104,7 +400,7 @@ def _explain_folded(
 
 def _nowhere(view: FrontierView, href: str, seen: bool) -> Facts:
     if not seen:
-        return url_status.unknown(view, href)
+        return unknown(view, href)
     why = "it was seen, and is neither queued nor in crawl.jsonl: was that truncated or moved?"
     return {"state": "seen", "why": why}
 
@@ -128,11 +424,11 @@ def _searched(
             break
         yield
     # It may have left the store since the search began, and may even be decided.
-    standing = url_status.standing(view, href, clock())
+    standing = standing_of(view, href, clock())
     if standing is not None:
         return standing
     if isinstance(found, Place):
-        return url_status.queued(view, found, href)
+        return queued(view, found, href)
     found = search_log.latest() or found
     if found is None:
         found = yield from search_rotated(log.path, href, began)
@@ -144,7 +440,7 @@ def _decided(view: FrontierView, fate: Line, href: str, now: float) -> Facts:
     more: Facts = {}
     why = reason(outcome, detail=detail)
     if outcome in _ROBOTS:
-        more = url_status.forbidding(view, href, now)
+        more = forbidding(view, href, now)
         why = more.pop("why")
     elif outcome == Outcome.REJECTED.value and detail != ENDS_SESSION:
         if all(rule.text != detail and f"{rule.text} (" not in str(detail) for rule in view.rules):

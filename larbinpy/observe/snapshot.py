@@ -1,26 +1,327 @@
-"""The snapshot of a crawl, which status pages, ports and progress lines show; the final report."""
+"""The snapshot of a crawl, which status pages, ports and progress lines show; the final report.
 
+The totals of a crawl: the counts of this run and of the runs before it.
+
+The tables of sites on the status page: the busiest, the slowest and the suspended ones.
+
+The thing that a crawl waits for, in one sentence, for the progress line and the status page.
+
+It is found in constant time: a crawl of many sites is asked once a second, too.
+"""
+
+import heapq
 import os
 import resource
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping
+from math import inf
 from typing import Any
 
 from larbinpy._version import __version__
+from larbinpy.console.text import roughly
 from larbinpy.dns.resolver import Resolver
-from larbinpy.exit_status import CrawlState, Ending
+from larbinpy.errors import CrawlState, Ending
 from larbinpy.fetch.fetcher import Fetcher
+from larbinpy.frontier.site import NamedSite, State
 from larbinpy.frontier.view import FrontierView
 from larbinpy.loop.clock import Clock
-from larbinpy.observe.site_tables import site_tables
-from larbinpy.observe.totals import Counts, Totals
-from larbinpy.observe.waiting import TurnOf, no_turn, outside_hours, waits_for
-from larbinpy.outcome import Outcome, Trait, having
+from larbinpy.outcome import Outcome, Trait, brief, having
+from larbinpy.output.log import build_report
 from larbinpy.output.plug import NO_FEEDER, Feeder, Output
-from larbinpy.output.report import build_report
 from larbinpy.page import Fate, timestamp
-from larbinpy.stats.counters import Stats
-from larbinpy.stats.usage import cpu_seconds, peak_rss_bytes, rss_bytes
+from larbinpy.stats import Stats, cpu_seconds, peak_rss_bytes, rss_bytes
+from larbinpy.storage.state import SavedValue
+from larbinpy.url import Url
+
+#: Counts of the resolver; its other figures are of the moment.
+_DNS = ("asked", "early", "sent", "answered", "cached", "failed", "resent", "rejected")
+
+#: Counts by name, in groups that are added up name by name.
+Counts = dict[str, Counter[str]]
+
+
+class Totals(SavedValue):
+    """Counts since the first start of a crawl.
+
+    The counters themselves count one run, as limits and rates are about a run. After a kill, the
+    earlier counts are those of the last checkpoint, to which the crawl log is cut back as well:
+    a URL that is fetched again is counted once.
+    """
+
+    def __init__(
+        self, stats: Stats, view: FrontierView, resolver: Resolver, *, clock: Callable[[], float]
+    ) -> None:
+        self._stats = stats
+        self._view = view
+        self._resolver = resolver
+        self._clock = clock
+        #: Unix time of the first start.
+        self.started = stats.started_wall
+        self._elapsed_before = 0.0
+        self._before: Counts = {}
+
+    def __repr__(self) -> str:
+        return f"<Totals {self.counts()['totals']}>"
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds that the runs of the crawl took together."""
+        return self._elapsed_before + self._run_elapsed(self._clock())
+
+    def _run_elapsed(self, now: float) -> float:
+        return now - self._stats.started
+
+    def counts(self) -> Counts:
+        """The counts of all runs, by group and name."""
+        counts = self._counts_of_run()
+        for group, before in self._before.items():
+            counts.setdefault(group, Counter()).update(before)
+        return counts
+
+    def _counts_of_run(self) -> Counts:
+        stats, view = self._stats, self._view
+        names = self._resolver.stats()
+        return {
+            "totals": Counter(
+                pages=stats.pages,
+                success=stats.success,
+                links=stats.links,
+                bytes_received=stats.bytes_received,
+                retries=view.retried,
+            ),
+            "known": Counter(sites=view.new_sites, addresses=view.new_addresses),
+            "outcomes": _by_name(stats.outcomes),
+            "refused": _by_name(view.refused),
+            "rules": Counter(view.scope.decided_by_rule),
+            "left_out": Counter(view.scope.left_out),
+            "traps": Counter(view.trapped),
+            "robots": Counter(fetched=view.robots_fetched),
+            "dns": Counter({name: names[name] for name in _DNS}),
+        }
+
+    @property
+    def outcomes(self) -> Counter[Outcome]:
+        """URLs by their outcome; the links that were left out are not among them."""
+        counted = self.counts()["outcomes"]
+        return Counter({outcome: counted[outcome.value] for outcome in Outcome})
+
+    def put_back(self, outcome: str) -> None:
+        """Uncount a URL that had this outcome in an earlier run, and is queued again."""
+        self._before["outcomes"][outcome] -= 1
+
+    def describe_run(self) -> dict[str, object]:
+        """This run alone, as the snapshot shows it: limitPage and limitTime count its numbers."""
+        stats = self._stats
+        return {
+            "started": stats.started_wall,
+            "elapsed_s": round(self._run_elapsed(self._clock()), 3),
+            "pages": stats.pages,
+            "success": stats.success,
+            "bytes_received": stats.bytes_received,
+        }
+
+    # As a part of the state:
+
+    def cut(self, now: float, *, ended: bool) -> dict[str, Any]:
+        return {
+            "started": self.started,
+            "elapsed_s": round(self._elapsed_before + self._run_elapsed(now), 3),
+            "counts": self.counts(),
+        }
+
+    def load(self, value: Mapping[str, Any], now: float) -> None:
+        self.started = float(value["started"])
+        # A time that no calendar has is damage, which the log would meet later.
+        timestamp(self.started)
+        self._elapsed_before = float(value["elapsed_s"])
+        self._before = counts_of(value["counts"])
+        if "outcomes" not in self._before:
+            raise ValueError("totals: no outcomes")
+
+
+def counts_of(saved: Mapping[str, Mapping[str, Any]]) -> Counts:
+    """Counts as a state has them. Raises ValueError, TypeError or AttributeError."""
+    return {
+        group: Counter({name: int(count) for name, count in counts.items()})
+        for group, counts in saved.items()
+    }
+
+
+def unanswered(counts: Mapping[str, Mapping[str, int]]) -> bool:
+    """Whether no request of a crawl got a reply, by the counts of its totals."""
+    replies = counts["totals"].get("pages", 0) + counts["robots"].get("fetched", 0)
+    return replies == 0
+
+
+def _by_name(outcomes: Counter[Outcome]) -> Counter[str]:
+    return Counter({outcome.value: count for outcome, count in outcomes.items()})
+
+
+#: Sites in each table.
+_TABLE = 20
+
+
+def site_tables(view: FrontierView, now: float) -> dict[str, Any]:
+    """The number of sites, the busiest, the slowest and the suspended ones."""
+    notable = view.notable()
+    # A site that has reached a limit stays closed.
+    closed = [s for s in view.closed() if s.state is State.CLOSED and s.until < inf]
+    # A site that was closed twice, or has a request in flight, is shown once.
+    known = {site.key: site for site in (*notable, *closed)}
+    suspended = [site for site in known.values() if site.suspension(now) is not None]
+    busiest = heapq.nlargest(_TABLE, notable, key=NamedSite.work)
+    answering = (site for site in notable if site.slowness())
+    slowest = heapq.nlargest(_TABLE, answering, key=NamedSite.slowness)
+    return {
+        "total": view.distinct_sites,
+        "by_state": {state.name.lower(): n for state, n in view.by_state().items()},
+        "busiest": [site.describe(now) for site in busiest],
+        "slowest": [site.describe(now) for site in slowest],
+        "suspended": [
+            {
+                "site": site.key,
+                "until_s": round(_suspended_until(site) - now, 1),
+                "reason": site.suspension(now),
+            }
+            for site in suspended[:_TABLE]
+        ],
+    }
+
+
+def _suspended_until(site: NamedSite) -> float:
+    hours = site.settings.hours
+    return max(site.until, site.next_at, hours.opens_at if hours.closed else 0.0)
+
+
+#: Shorter waits (s) are not worth a sentence.
+_NOTICEABLE = 1.0
+#: Requests in flight for less than this (s) are ordinary progress.
+_SLOW = 3.0
+_STATES = {
+    CrawlState.PAUSED.value: "paused",
+    CrawlState.DISK_FULL.value: "disk full",
+}
+
+#: Returns the place whose turn a request waits for; empty if it is sent.
+TurnOf = Callable[[Url], str]
+
+
+def no_turn(url: Url) -> str:
+    """The requests of a crawl without other nodes are sent at once."""
+    return ""
+
+
+def waits_for(
+    state: str,
+    view: FrontierView,
+    now: float,
+    feeder: Feeder = NO_FEEDER,
+    turn_of: TurnOf = no_turn,
+) -> str:
+    """The sentence; empty if requests are sent and answered."""
+    if state == CrawlState.WAITING.value:
+        return f"nothing left to fetch; {feeder.idle}"
+    if state in _STATES:
+        return _STATES[state]
+    if state == CrawlState.STOPPING.value:
+        in_flight = view.in_flight
+        return f"{in_flight} transfers are finished" if in_flight else feeder.awaits
+    if state != CrawlState.RUNNING.value:
+        return ""
+    if view.in_flight:
+        return _in_flight(view, now, feeder, turn_of)
+    return feeder.holds or _next(view, now)
+
+
+def _in_flight(view: FrontierView, now: float, feeder: Feeder, turn_of: TurnOf) -> str:
+    newest, since = view.newest_flight
+    taken, others = now - since, view.in_flight - 1
+    # A preliminary request alone in flight is what all other URLs of its site wait for.
+    if taken < _SLOW and (others or newest.owner is None):
+        return ""
+    so_far = f", {roughly(taken)} so far" if taken >= _SLOW else ""
+    more = f" (and {others} more)" if others else ""
+    if place := turn_of(newest):
+        # Without Redis, turns are not granted.
+        turn = f"it waits for its turn at {place}, which other nodes ask, too"
+        return feeder.holds or f"{_name(newest.site)}: {turn}{so_far}{more}"
+    if newest.ask is not None:
+        return f"logging in to {_name(newest.owner or '')}{so_far}{more}"
+    if newest.probe:
+        return f"{_name(newest.site)}: a name that cannot exist is being asked for{so_far}{more}"
+    if newest.owner is not None:
+        return f"robots.txt of {_name(newest.site)} is being fetched{so_far}{more}"
+    return f"{_name(newest.site)}: no whole reply yet{so_far}{more}"
+
+
+def _next(view: FrontierView, now: float) -> str:
+    name = view.asked_name
+    if name is not None:
+        return f"the address of {name} is being looked up"
+    request, retry = view.next_request(), view.next_retry()
+    if retry is not None:
+        due, site, url = retry
+        # A URL that is tried again waits for its site as well.
+        due = max(due, site.next_at)
+        if request is None or due < request[0]:
+            return _retry(due, site, site.tries if url is None else url.attempt, now)
+    return _asleep(view, now) if request is None else _request(*request, now)
+
+
+def outside_hours(state: str, view: FrontierView) -> bool:
+    """Whether a crawl does nothing because all of its sites are outside of their hours."""
+    return (
+        state == CrawlState.RUNNING.value
+        and not view.in_flight
+        and view.asked_name is None
+        and view.next_request() is None
+        and view.next_retry() is None
+        and view.asleep() is not None
+    )
+
+
+def _asleep(view: FrontierView, now: float) -> str:
+    site = view.asleep()
+    if site is None:
+        return ""
+    hours = site.settings.hours
+    left = roughly(max(0.0, hours.opens_at - now))
+    return f"{_name(site.key)} is asked {hours.configured.in_words()} only, next in {left}"
+
+
+def _request(when: float, site: NamedSite, now: float) -> str:
+    if when - now < _NOTICEABLE:
+        return ""
+    if site.held_until >= when:
+        cause = "it asked for a pause"
+    elif (failed := _failed(site)) is not None:
+        return _retry(when, site, failed, now)
+    elif site.silence:
+        # Its delay grows with each request that it does not answer.
+        cause = brief(site.verdict.value, detail=site.detail)
+    else:
+        cause = site.pace.cause if site.next_at >= when else "waitDuration"
+    return f"{_name(site.key)}: {cause}, next request in {roughly(when - now)}"
+
+
+def _failed(site: NamedSite) -> int | None:
+    """The failed tries of the URL that is requested next; None if this is its first try."""
+    url = site.ready[0]
+    return (site.tries if url.owner is not None else url.attempt) or None
+
+
+def _retry(when: float, site: NamedSite, failed: int, now: float) -> str:
+    why = brief(site.verdict.value, detail=site.detail)
+    tries = f"try {failed + 1} of {site.settings.retries + 1}"
+    if site.verdict is Outcome.LOGIN_FAILED:
+        # These have a number of their own, whatever retries is.
+        tries = "another login"
+    return f"{_name(site.key)}: {why}, {tries} in {roughly(max(0.0, when - now))}"
+
+
+def _name(site: str) -> str:
+    """A site without its scheme."""
+    return site.partition("://")[2]
 
 
 class Snapshots:

@@ -7,12 +7,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from larbinpy.output.counts import StatsOutput
 from larbinpy.output.plug import NullOutput, Output, Outputs, SeveralOutputs
-from larbinpy.output.save import SaveOutput
+from larbinpy.output.save import SaveOutput, StatsOutput
 
 if TYPE_CHECKING:
-    from larbinpy.output.database.database import DatabaseOutput
+    from larbinpy.output.database import DatabaseOutput
     from larbinpy.output.mirror.browsable import MirrorSettings
 
 

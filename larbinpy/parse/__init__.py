@@ -3,39 +3,39 @@
 The crawl calls `read`, which never raises, whatever the bytes are. It chooses a parser by the
 page's type; if the type says nothing, by the beginning of the body.
 
-    body        chooses the reader of a body
+    body        chooses the reader of a body; HTTP headers, web app manifests; ordinary HTML pages
+                without a tree, with the compiled module
     charset     the encoding of a page; HTML bytes to a tree, with turbohtml
-    scan        ordinary HTML pages without a tree, with the compiled module
-    html, xml   trees to elements
-    elements    which attributes of an element are links
-    lazy        the attributes of lazy loaders
-    metadata    images in Open Graph, Twitter Cards and JSON-LD
-    feeds       sitemaps, RSS and Atom, as streams, with lxml
+    html, xml   trees to elements, and which attributes are links; sitemaps, RSS and Atom as
+                streams, with lxml
+    grammars    values of attributes: srcset, refresh, robots directives, lazy loaders, metadata
     announced   when pages changed, as sitemaps and feeds say it
-    headers     Link, Refresh, Location, X-Robots-Tag
-    directives  robots directives of a page
-    css, srcset, refresh, manifest   small grammars
+    css         style sheets
     rewrite     rewrites the links of a page for browsing offline
-    marked      the positions of attributes in the text of a page
-    long_runs   bounds the tags of a page
-    malformed   which references are no URLs, or refused
-    link        Kind, Link, Parsed, and the Collector that all readers add to
+    link        Kind, Link, Parsed, and the Collector that all readers add to; references that are
+                no URLs
 """
 
 from collections.abc import Generator
 from typing import TypeVar
 
-from larbinpy.agent import product_token
+from larbinpy.errors import product_token
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
-from larbinpy.parse.body import is_sitemap, is_sitemap_name, may_link, read_body, read_unlabelled
+from larbinpy.parse.body import (
+    is_sitemap,
+    is_sitemap_name,
+    may_link,
+    read_body,
+    read_headers,
+    read_unlabelled,
+    redirect_target,
+)
 from larbinpy.parse.charset import sniff
 from larbinpy.parse.css import css_urls
-from larbinpy.parse.headers import read_headers, redirect_target
+from larbinpy.parse.grammars import meta_refresh, srcset
 from larbinpy.parse.link import MAX_LINKS, Collector, Kind, Link, Parsed, urls
-from larbinpy.parse.refresh import meta_refresh
 from larbinpy.parse.rewrite import Form, form_of, rewrite, rewriting
-from larbinpy.parse.srcset import srcset
 from larbinpy.url import Url
 
 __all__ = [

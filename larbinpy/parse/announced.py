@@ -13,7 +13,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from larbinpy.page import Page
-from larbinpy.parse import feeds, xml
+from larbinpy.parse import xml
 from larbinpy.parse.body import is_xml
 from larbinpy.parse.link import MAX_LINKS
 from larbinpy.url import Base
@@ -50,15 +50,15 @@ def announced(page: Page, latest: str) -> Iterator[Announced]:
     Dates after `latest`, an ISO 8601 time in UTC, say nothing, nor do those that cannot be read.
     """
     body = page.body
-    is_packed = body.startswith(feeds.MAGIC)
+    is_packed = body.startswith(xml.MAGIC)
     if not is_packed and not is_xml(body):
         return
-    chunks = feeds.chunked(body)
+    chunks = xml.chunked(body)
     if is_packed:
-        chunks = feeds.gunzip(chunks)
+        chunks = xml.gunzip(chunks)
     first = next(chunks, b"")
     encoding, _ = xml.encoding_of(first, None if is_packed else page.http_charset)
-    if xml.root_name(first, encoding) not in feeds.ROOTS:
+    if xml.root_name(first, encoding) not in xml.ROOTS:
         return
     base = Base(page.url.href)
     count = characters = 0
@@ -101,21 +101,21 @@ def _entries(chunks: Iterator[bytes], encoding: str | None, url: str) -> Iterato
     """Yield the reference and the date of each entry, as they stand there."""
     links, dates = dict[str, str](), dict[str, str]()
     count = 0
-    names = (*_ENTRIES, *_DATES, *feeds.LINKS)
-    stream = feeds.elements(chunks, encoding, names, lambda: count)
+    names = (*_ENTRIES, *_DATES, *xml.LINKS)
+    stream = xml.list_elements(chunks, encoding, names, lambda: count)
     for element in (each for each in stream if each is not None):
         # lxml cannot decode a text with half of a surrogate pair ("&#xD800;").
         with suppress(UnicodeDecodeError):
             name = xml.local_name(element)
             if name in _ENTRIES:
-                link = feeds.preferred(links, feeds.LINKS)
+                link = xml.preferred(links, xml.LINKS)
                 if link:
                     count += 1
-                    yield link, feeds.preferred(dates, _DATES)
+                    yield link, xml.preferred(dates, _DATES)
                 links, dates = {}, {}
-            elif feeds.parent_name(element) not in _ENTRIES:
+            elif xml.parent_name(element) not in _ENTRIES:
                 continue
             elif name in _DATES:
-                dates.setdefault(name, feeds.text_of(element)[: _LONGEST + 1])
-            elif name in feeds.LINKS:
-                links[name] = links.get(name) or feeds.page_of(element, url)
+                dates.setdefault(name, xml.text_of(element)[: _LONGEST + 1])
+            elif name in xml.LINKS:
+                links[name] = links.get(name) or xml.page_of(element, url)

@@ -1,16 +1,258 @@
-"""Chooses the reader of a body: by its type, or by its beginning if the type says nothing."""
+"""Chooses the reader of a body: by its type, or by its beginning if the type says nothing.
 
+Links and directives in HTTP headers: Link, Refresh, Location, X-Robots-Tag.
+
+Links of web app manifests (W3C Web Application Manifest).
+
+Links of ordinary HTML pages without a tree, by the compiled module.
+
+`native/links.c` says which pages are ordinary. The scan reads the frequent elements itself; for
+the others it asks `_Answers`, which uses the tree and the other modules here for single tags.
+"""
+
+import json
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
+from http import HTTPStatus
 from itertools import chain
 
+from larbinpy.native import native
 from larbinpy.page import Page
-from larbinpy.parse import feeds, xml
+from larbinpy.parse import charset, grammars, xml
 from larbinpy.parse.charset import decode
-from larbinpy.parse.elements import collect_css
-from larbinpy.parse.link import Collector
-from larbinpy.parse.manifest import read_manifest
-from larbinpy.parse.scan import read_html
+from larbinpy.parse.grammars import meta_refresh, srcset
+from larbinpy.parse.html import base_of, collect_css, read_fragment, read_tree
+from larbinpy.parse.link import (
+    KINDS,
+    Collector,
+    Kind,
+    Link,
+    PackedLinks,
+    packed_flags,
+    relation_kind,
+    unendorsed,
+)
+from larbinpy.url import is_plain_origin
+
+#: RFC 8288 section 3: a target, and parameters up to a comma outside quotes.
+_TARGET = re.compile(r'<([^<>]*)>((?:[^,"<]|"(?:[^"\\]|\\.)*+"?)*+)')
+_PARAMETER = re.compile(
+    r';\s*([\w!#$&+.^`|~-]+)\*?\s*(?:=\s*(?:"((?:[^"\\]|\\.)*+)"?|([^\s;,"]*)))?'
+)
+#: Longer values (characters) are cut; no honest server sends them.
+_MAX_VALUE = 64 * 1024
+_QUOTED_PAIR = re.compile(r"\\(.)")
+_READ = frozenset({"location", "content-location", "link", "refresh", "x-robots-tag"})
+_REDIRECTING = frozenset({201, 300, 301, 302, 303, 307, 308})
+
+
+def read_headers(page: Page, out: Collector) -> None:
+    """Add the links in the headers of `page`, and obey its X-Robots-Tag."""
+    for name, value in page.headers:
+        if name not in _READ:
+            continue
+        value = value[:_MAX_VALUE]
+        match name:
+            case "location":
+                if page.status in _REDIRECTING:
+                    out.add(_text(value), Kind.PAGE)
+            case "content-location":
+                # In other replies, it is another name of the page.
+                if page.status == HTTPStatus.CREATED:
+                    out.add(_text(value), Kind.PAGE)
+            case "link":
+                _read_link(_text(value), out)
+            case "refresh":
+                url = meta_refresh(_text(value))
+                if url:
+                    out.add(url, Kind.PAGE)
+            case "x-robots-tag":
+                grammars.from_header(value, out)
+
+
+def redirect_target(page: Page) -> Sequence[Link]:
+    """Return the target of the Location of `page` as a sequence of one link, or an empty one."""
+    out = Collector(page.url.href)
+    location = page.header("location")
+    if location is not None:
+        out.add(_text(location[:_MAX_VALUE]), Kind.PAGE)
+    return out.parsed(None).links
+
+
+def _text(value: str) -> str:
+    """Return a header decoded as Latin-1 in UTF-8, as browsers read URLs in headers."""
+    try:
+        return value.encode("latin-1").decode("utf-8")
+    except UnicodeError:
+        return value
+
+
+def _read_link(value: str, out: Collector) -> None:
+    for target in _TARGET.finditer(value):
+        parameters = _parameters(target[2])
+        rel = parameters.get("rel", "")
+        kind = relation_kind(rel, parameters.get("as", ""))
+        if kind is not None:
+            out.add(target[1], kind, unendorsed(rel))
+        for url in srcset(parameters.get("imagesrcset", "")):
+            out.add(url, Kind.IMAGE)
+
+
+def _parameters(text: str) -> dict[str, str]:
+    """Return parameters by name in lower case; the first of a name counts (section 3.3)."""
+    found: dict[str, str] = {}
+    for match in _PARAMETER.finditer(text):
+        quoted = match[2]
+        value = match[3] if quoted is None else _QUOTED_PAIR.sub(r"\1", quoted)
+        found.setdefault(match[1].lower(), value or "")
+    return found
+
+
+_IMAGE_LISTS = ("icons", "screenshots")
+
+
+def read_manifest(body: bytes, out: Collector) -> str:
+    """Add the links of a manifest; return the encoding, which is always UTF-8."""
+    try:
+        manifest = json.loads(body.decode("utf-8-sig", "replace"))
+    except (ValueError, RecursionError):
+        manifest = None
+    for reference, kind in _references(manifest):
+        if isinstance(reference, str):
+            out.add(reference, kind)
+    return "UTF-8"
+
+
+def _references(manifest: object) -> Iterator[tuple[object, Kind]]:
+    if not isinstance(manifest, dict):
+        return
+    yield manifest.get("start_url"), Kind.PAGE
+    yield from _images(manifest)
+    for shortcut in _members(manifest, "shortcuts"):
+        yield shortcut.get("url"), Kind.PAGE
+        yield from _images(shortcut)
+    worker = manifest.get("serviceworker")
+    if isinstance(worker, dict):
+        yield worker.get("src"), Kind.REQUISITE
+
+
+def _images(holder: dict[str, object]) -> Iterator[tuple[object, Kind]]:
+    for name in _IMAGE_LISTS:
+        for image in _members(holder, name):
+            yield image.get("src"), Kind.IMAGE
+
+
+def _members(holder: dict[str, object], name: str) -> list[dict[str, object]]:
+    """Return the objects in the list `name`, without other values; empty if it is no list."""
+    value = holder.get(name)
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+#: Encodings in which bytes below 0x40 may not be ASCII.
+_INCOMPATIBLE = frozenset({"UTF-16LE", "UTF-16BE", "ISO-2022-JP", "replacement"})
+_UTF8_MARK = b"\xef\xbb\xbf"
+#: Stands for a <link> that is not followed.
+_NOT_FOLLOWED = len(KINDS)
+
+
+def read_html(body: bytes, http_charset: str | None, out: Collector) -> str | None:
+    """Add the links of an HTML page; return its encoding."""
+    # The scan passes over references that are no URLs.
+    scans = native is not None and out.malformed is None
+    found = read_scan(body, http_charset, out) if scans else None
+    return found or read_tree(body, http_charset, out)
+
+
+def read_scan(body: bytes, http_charset: str | None, out: Collector) -> str | None:
+    """As `read_tree`, with the compiled module; None if the page is left to the tree."""
+    assert native is not None
+    name = _declared(body, http_charset)
+    body = charset.shortened(body)
+    if name in _INCOMPATIBLE or b"\0" in body:
+        return None
+    answers = _Answers(out, body, name)
+    known = [(link.url, packed_flags(link.kind, link.nofollow)) for link in out.links]
+    found = native.scan(body, out.agent, out.host, name is not None, known, answers)
+    if found is None:
+        return None
+    out.noindex = out.noindex or answers.noindex
+    out.nofollow = out.nofollow or answers.nofollow
+    out.replace(PackedLinks(*found))
+    return answers.charset
+
+
+def _declared(body: bytes, http_charset: str | None) -> str | None:
+    """Return the encoding that a mark or HTTP declares; "replacement" if in doubt."""
+    if charset.is_marked(body):
+        return "UTF-8" if body.startswith(_UTF8_MARK) else "replacement"
+    return charset.named(http_charset) if http_charset else None
+
+
+class _Answers(Collector):
+    """Answers the questions of a scan of `body`; `name` is its encoding, None if not known yet."""
+
+    def __init__(self, out: Collector, body: bytes, name: str | None) -> None:
+        super().__init__(out._base, out.agent)
+        self._body = body
+        self._found: list[tuple[str, int]] = []
+        self._rebased = False
+        self.charset = name
+
+    def read(self, context: bytes, markup: bytes) -> tuple[tuple[str, int], ...] | None:
+        """Return the references in a tag, each with its flags; `context` is the tag around it.
+
+        None if the tag has letters whose encoding is not known, or a document with a base.
+        """
+        if self.charset is None and not markup.isascii():
+            return None
+        self._found = []
+        read_fragment(context + markup, self.charset, self)
+        return None if self._rebased else tuple(self._found)
+
+    def rebase(self, base: str) -> None:
+        """Note that references in the tag have a base of their own, which the scan cannot obey."""
+        self._rebased = self._rebased or base != self.base
+
+    def add(self, reference: str, kind: Kind, nofollow: bool = False) -> None:
+        self._found.append((reference, packed_flags(kind, nofollow)))
+
+    def declare(self, meta: bytes) -> bool:
+        """Take the encoding that a <meta> declares; return whether it declares one."""
+        self.charset = charset.declared_by(meta)
+        if charset.may_be_replaced(self._body):
+            self.charset = "replacement"
+        return self.charset is not None
+
+    def rebase_by(self, element: bytes) -> bool | None:
+        """Obey a <base>; None if its encoding is not known."""
+        if self.charset is None and not element.isascii():
+            return None
+        super().rebase(base_of(element, self.charset, self.base))
+        return True
+
+    def settle(self) -> str | None:
+        """Return the base, empty if no reference may be appended to it.
+
+        All tags were read. None if the encoding is not known even now, or not compatible.
+        """
+        self.charset = self.charset or charset.undeclared(self._body)
+        if self.charset is None or self.charset in _INCOMPATIBLE:
+            return None
+        self.encode = charset.query_encoder(self.charset)
+        return self._base.url if self._base.is_plain else ""
+
+    @staticmethod
+    def is_origin(origin: str) -> bool:
+        """Whether paths may be appended to `origin`."""
+        return is_plain_origin(origin)
+
+    @staticmethod
+    def relation(rel: str, destination: str) -> int:
+        """Return the flags of a <link> with these values of `rel` and `as`."""
+        kind = relation_kind(rel, destination)
+        number = _NOT_FOLLOWED if kind is None else KINDS.index(kind)
+        return packed_flags(Kind.PAGE, unendorsed(rel)) | number
+
 
 #: Types that servers send if they do not know the type (MIME Sniffing standard, section 5).
 UNKNOWN = frozenset(
@@ -60,8 +302,8 @@ def may_link(page: Page) -> bool:
     kind = page.type
     if kind in ("text/html", "text/css", "application/manifest+json"):
         return True
-    if page.body.startswith(feeds.MAGIC):
-        return _is_feed(next(feeds.gunzip([page.body]), b""))
+    if page.body.startswith(xml.MAGIC):
+        return _is_feed(next(xml.gunzip([page.body]), b""))
     if kind in UNKNOWN or kind in _GZIP:
         return _is_markup(page.body) or _is_manifest(page)
     return kind.endswith(("+xml", "/xml")) or _is_manifest(page) or _is_text_sitemap(page)
@@ -70,8 +312,8 @@ def may_link(page: Page) -> bool:
 def is_sitemap(page: Page) -> bool:
     """Whether the body of `page` is a sitemap or feed, whatever its type is."""
     body = page.body
-    if body.startswith(feeds.MAGIC):
-        return _is_feed(next(feeds.gunzip(feeds.chunked(body)), b""))
+    if body.startswith(xml.MAGIC):
+        return _is_feed(next(xml.gunzip(xml.chunked(body)), b""))
     if is_xml(body):
         return _is_feed(body)
     return page.type == "text/plain" and body.lstrip(_BLANK).startswith((b"http://", b"https://"))
@@ -85,24 +327,24 @@ def is_sitemap_name(url: str) -> bool:
 def read_unlabelled(page: Page, out: Collector) -> _Steps:
     """As `read_body`, for a body that is HTML, or a feed or sitemap labelled as HTML."""
     body, charset = page.body, page.http_charset
-    if body.startswith(feeds.MAGIC):
+    if body.startswith(xml.MAGIC):
         return (yield from _read_gzip(page, out))
     if is_xml(body):
         encoding, name = xml.encoding_of(body, charset)
-        if xml.root_name(body, encoding) in feeds.ROOTS:
-            yield from feeds.read_feed(feeds.portions(page), encoding, out)
+        if xml.root_name(body, encoding) in xml.ROOTS:
+            yield from xml.read_feed(xml.portions(page), encoding, out)
             return name
     return read_html(body, charset, out)
 
 
 def _read_xml(page: Page, out: Collector) -> _Steps:
     body, charset = page.body, page.http_charset
-    if body.startswith(feeds.MAGIC):
+    if body.startswith(xml.MAGIC):
         return (yield from _read_gzip(page, out))
     encoding, name = xml.encoding_of(body, charset)
     root = xml.root_name(body, encoding)
-    if root in feeds.ROOTS:
-        yield from feeds.read_feed(feeds.portions(page), encoding, out)
+    if root in xml.ROOTS:
+        yield from xml.read_feed(xml.portions(page), encoding, out)
         return name
     if root is not None and (xml.read_tree(body, encoding, out) or root != "html"):
         return name
@@ -112,19 +354,19 @@ def _read_xml(page: Page, out: Collector) -> _Steps:
 
 def _read_gzip(page: Page, out: Collector) -> _Steps:
     """Read a sitemap or feed in a gzip file; servers send no other documents that way."""
-    chunks = feeds.gunzip(feeds.portions(page), out.stop)
+    chunks = xml.gunzip(xml.portions(page), out.stop)
     first = next(chunks, b"")
     if not _is_feed(first):
         out.cut = ""
         return None
     encoding, name = xml.encoding_of(first, None)
-    yield from feeds.read_feed(chain([first], chunks), encoding, out)
+    yield from xml.read_feed(chain([first], chunks), encoding, out)
     return name
 
 
 def _is_feed(first: bytes) -> bool:
     encoding, _ = xml.encoding_of(first, None)
-    return xml.root_name(first, encoding) in feeds.ROOTS
+    return xml.root_name(first, encoding) in xml.ROOTS
 
 
 def _read_css(body: bytes, charset: str | None, out: Collector) -> str:
@@ -135,11 +377,11 @@ def _read_css(body: bytes, charset: str | None, out: Collector) -> str:
 
 def _read_text(page: Page, out: Collector) -> _Steps:
     # The encoding of a body is found in all of it.
-    blocks: Iterator[bytes] = feeds.blocks_of_lines(page) if page.rest else iter([page.body])
+    blocks: Iterator[bytes] = xml.blocks_of_lines(page) if page.rest else iter([page.body])
     name = None
     for block in blocks:
         text, name = decode(block, page.http_charset)
-        feeds.read_lines(text, out)
+        xml.read_lines(text, out)
         if out.cut:
             break
         yield
@@ -163,7 +405,7 @@ def _head(body: bytes) -> bytes:
 
 def _is_markup(body: bytes) -> bool:
     head = _head(body)
-    return bool(_HTML.match(head) or _XML.match(head)) or body.startswith(feeds.MAGIC)
+    return bool(_HTML.match(head) or _XML.match(head)) or body.startswith(xml.MAGIC)
 
 
 def _is_manifest(page: Page) -> bool:

@@ -3,18 +3,54 @@
 The order is WHATWG's: byte-order mark, HTTP, `<meta>`, and then a guess. Labels that cannot be
 true are ignored, as they would lose all links: UTF-16 without zero bytes, and the
 "replacement" encoding, which reads any page as one wrong character.
+
+Long runs of a page without ">": bounded, because the parser's time for a tag is not.
+
+The parser takes up to 600 ns for an attribute, and does not bound their number.
+
+Versions of the parsing libraries.
 """
 
 import codecs
 import re
 from collections.abc import Callable
 from functools import lru_cache
+from typing import AnyStr
 from urllib.parse import quote_from_bytes
 
 import turbohtml
+from lxml import etree
 from turbohtml.detect import detect  # registers the whatwg-* codecs as well
 
-from larbinpy.parse import long_runs
+from larbinpy.native import native
+
+#: No honest page has a tag of this length (bytes or characters); long scripts are honest.
+LONGEST = 256 * 1024
+#: Both ends of a longer run are kept, this much of each, so that no link is lost beside a long
+#: script, text or data: URL.
+KEPT = 32 * 1024
+
+
+def bounded(text: AnyStr, end: AnyStr, bound: Callable[[AnyStr], AnyStr]) -> AnyStr:
+    """Return `text` with `bound` applied to each run of `LONGEST` or more without `end`.
+
+    `end` is ">". Each character is examined twice at most; on nearly all pages, a few are.
+    """
+    parts: list[AnyStr] = []
+    copied = start = 0
+    while start + LONGEST <= len(text):
+        last = text.rfind(end, start, start + LONGEST)
+        if last < 0:
+            last = text.find(end, start + LONGEST)
+            last = len(text) if last < 0 else last
+            parts += [text[copied:start], bound(text[start:last])]
+            copied = last
+        start = last + 1
+    if not parts:
+        return text
+    parts.append(text[copied:])
+    return text[:0].join(parts)
+
 
 _MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16le"), (b"\xfe\xff", "utf-16be"))
 _MARK_BYTES = tuple(mark for mark, _ in _MARKS)
@@ -264,9 +300,25 @@ def _decoded(body: bytes, label: str) -> str | None:
 
 def shortened(body: bytes) -> bytes:
     """Return `body` without the middle of very long runs (see `long_runs`)."""
-    return long_runs.bounded(body, b">", _ends)
+    return bounded(body, b">", _ends)
 
 
 def _ends(run: bytes) -> bytes:
     # The length stays even or odd, as UTF-16 needs it.
-    return run[: long_runs.KEPT] + run[len(run) - long_runs.KEPT - len(run) % 2 :]
+    return run[:KEPT] + run[len(run) - KEPT - len(run) % 2 :]
+
+
+def versions() -> str:
+    """Return the versions; that of libxml2 is the one lxml runs with.
+
+    They say, too, whether links are found by the compiled module.
+    """
+    # It loads socket code.
+    from importlib.metadata import version
+
+    libxml2 = ".".join(map(str, etree.LIBXML_VERSION))
+    scan = "compiled" if native else "not compiled, so reading pages is slow"
+    return (
+        f"turbohtml {version('turbohtml')}, lxml {etree.__version__} with libxml2 {libxml2}, "
+        f"link scan {scan}"
+    )

@@ -3,25 +3,257 @@
 turbohtml's own `links()` is not used: it lists strings in style sheets and in srcset that are
 no URLs, and a selector over the few attributes that matter finds the elements in half the
 time. `elements` decides which attributes are links.
+
+Which attributes of which elements are links, for HTML, XHTML and SVG alike.
+
+The elements come from two parsers, so this module gets their local name, spelled as in the
+standards, and a function that looks up an attribute. `ping` is not followed: it is an address for
+reports, which takes POST alone. Attributes of earlier versions of HTML count: old pages have them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from turbohtml import Element
 
-from larbinpy.parse import elements, lazy, metadata
+from larbinpy.parse import grammars
 from larbinpy.parse.charset import document, fragment, query_encoder
-from larbinpy.parse.link import Collector, Kind, unendorsed
+from larbinpy.parse.css import css_urls
+from larbinpy.parse.grammars import meta_refresh, srcset
+from larbinpy.parse.link import Collector, Kind, relation_kind, unendorsed
 from larbinpy.url import parse
+
+#: Looks up an attribute; None if it is absent or has no value.
+Get = Callable[[str], str | None]
+Reader = Callable[[Get, Collector], None]
+
+#: The attributes that `READERS`, `collect_common` and `collect_lazy` look at: elements without any
+#: of them can be skipped, except those of `WHOLE`, which have others, or links in their text.
+ATTRIBUTES = (
+    *("href", "src", "srcset", "poster", "cite", "formaction", "style", "background"),
+    *(grammars.ANYWHERE, *grammars.BACKGROUNDS, *grammars.BACKGROUND_SETS),
+)
+WHOLE = (
+    *("applet", "form", "iframe", "img", "isindex", "link", "meta", "noframes", "object"),
+    *("param", "script", "source", "style", "video"),
+)
+
+_PLAIN: dict[str, tuple[tuple[str, Kind], ...]] = {
+    "frame": (("src", Kind.PAGE), ("longdesc", Kind.PAGE)),
+    "audio": (("src", Kind.REQUISITE),),
+    "video": (("src", Kind.REQUISITE), ("poster", Kind.IMAGE)),
+    "track": (("src", Kind.REQUISITE),),
+    "embed": (("src", Kind.REQUISITE),),
+    "object": (("data", Kind.REQUISITE), ("codebase", Kind.PAGE)),
+    "bgsound": (("src", Kind.REQUISITE),),
+    "isindex": (("action", Kind.PAGE),),
+    "script": (("src", Kind.REQUISITE), ("href", Kind.REQUISITE)),
+    "image": (("href", Kind.IMAGE),),
+    "feImage": (("href", Kind.IMAGE),),
+}
+#: SVG elements whose href includes a part of another document.
+_REFERRING = ("use", "mpath", "textPath", "pattern", "filter", "linearGradient", "radialGradient")
+_PLAIN |= dict.fromkeys(_REFERRING, (("href", Kind.REQUISITE),))
+#: Elements whose `cite` is the source of what they quote or change.
+_PLAIN |= dict.fromkeys(("blockquote", "q", "ins", "del"), (("cite", Kind.PAGE),))
+#: Parameters of an <object> that are addresses for the usual plugins.
+_PARAMETERS = frozenset({"movie", "src", "url", "href", "ref", "filename"})
+
+#: The kind of what stands in for the `src` of an element with one.
+_SOURCES = {tag: kind for tag, pairs in _PLAIN.items() for name, kind in pairs if name == "src"}
+_SOURCES |= {"img": Kind.IMAGE, "iframe": Kind.PAGE, "source": Kind.REQUISITE}
+
+_XLINKS = {tag: kind for tag, pairs in _PLAIN.items() for name, kind in pairs if name == "href"}
+_XLINKS["a"] = Kind.PAGE
+
+
+def collect_common(get: Get, out: Collector) -> None:
+    """Add the links in the attributes that any element may have."""
+    _add(get("background"), Kind.IMAGE, out)
+    style = get("style")
+    if style is not None:
+        collect_css(style, out)
+
+
+def collect_lazy(tag: str, get: Get, out: Collector) -> None:
+    """Add the links in the attributes of lazy loaders."""
+    kind = _SOURCES.get(tag)
+    if kind is None:
+        grammars.add_image(get(grammars.ANYWHERE), out)
+    else:
+        for name in grammars.SOURCES:
+            grammars.add_source(get(name), kind, out)
+    if tag in ("img", "source"):
+        for name in grammars.SETS:
+            grammars.add_set(get(name), out)
+    if tag == "video":
+        grammars.add_source(get(grammars.POSTER), Kind.IMAGE, out)
+    for name in grammars.BACKGROUNDS:
+        grammars.add_background(get(name), out)
+    for name in grammars.BACKGROUND_SETS:
+        grammars.add_set(get(name), out)
+
+
+def collect_xlink(tag: str, reference: str | None, out: Collector) -> None:
+    """Add the xlink:href of an SVG element."""
+    _add(reference, _XLINKS.get(tag, Kind.REQUISITE), out)
+
+
+def collect_css(text: str, out: Collector) -> None:
+    """Add the links of a style sheet or attribute."""
+    for url in css_urls(text):
+        out.add(url, Kind.REQUISITE)
+
+
+def _add(reference: str | None, kind: Kind, out: Collector) -> None:
+    if reference is not None:
+        out.add(reference, kind)
+
+
+def _hyperlink(get: Get, out: Collector) -> None:
+    href = get("href")
+    if href is not None:
+        rel = get("rel")
+        out.add(href, Kind.PAGE, rel is not None and unendorsed(rel))
+
+
+def _link(get: Get, out: Collector) -> None:
+    rel = get("rel") or ""
+    href = get("href")
+    if href is not None:
+        kind = relation_kind(rel, get("as") or "")
+        if kind is not None:
+            out.add(href, kind, unendorsed(rel))
+    _candidates(get("imagesrcset"), out)
+
+
+def _candidates(value: str | None, out: Collector) -> None:
+    if value is not None:
+        for url in srcset(value):
+            out.add(url, Kind.IMAGE)
+
+
+def _img(get: Get, out: Collector) -> None:
+    _add(get("src"), Kind.IMAGE, out)
+    _candidates(get("srcset"), out)
+    _add(get("lowsrc"), Kind.IMAGE, out)
+    _add(get("dynsrc"), Kind.REQUISITE, out)
+    _add(get("longdesc"), Kind.PAGE, out)
+
+
+def _source(get: Get, out: Collector) -> None:
+    _add(get("src"), Kind.REQUISITE, out)
+    _candidates(get("srcset"), out)
+
+
+def _form(get: Get, out: Collector) -> None:
+    action = get("action")
+    if action is not None and _is_get(get("method")):
+        out.add(action, Kind.PAGE, unendorsed(get("rel") or ""))
+
+
+def _is_get(method: str | None) -> bool:
+    return (method or "").lower() not in ("post", "dialog")
+
+
+def collect_formaction(get: Get, owner: Get | None, forms: Sequence[Get], out: Collector) -> None:
+    """Add the target of a submit button that it has instead of its form's.
+
+    `forms` are the forms of the page, and `owner` is that of the button. In a table, tags may be
+    moved away from their form; if all forms of the page are alike, that does not matter.
+    """
+    method = get("formmethod")
+    if method is not None:
+        gets = _is_get(method)
+    elif owner is not None:
+        gets = _is_get(owner("method"))
+    else:
+        gets = bool(forms) and all(_is_get(form("method")) for form in forms)
+    if gets:
+        _add(get("formaction"), Kind.PAGE, out)
+
+
+def form_named(name: str, forms: Sequence[Get]) -> Get | None:
+    """Return the first of `forms` with the id `name`."""
+    return next((form for form in forms if form("id") == name), None)
+
+
+def _applet(get: Get, out: Collector) -> None:
+    folder = get("codebase")
+    _add(folder, Kind.PAGE, out)
+    for archive in (get("archive") or "").split(","):
+        out.add(_within(folder, archive.strip()), Kind.REQUISITE)
+
+
+def _within(folder: str | None, file: str) -> str:
+    is_relative = file and not file.startswith("/") and ":" not in file
+    return f"{folder.rstrip('/')}/{file}" if folder and is_relative else file
+
+
+def _iframe(get: Get, out: Collector) -> None:
+    _add(get("src"), Kind.PAGE, out)
+    _add(get("longdesc"), Kind.PAGE, out)
+
+
+def _param(get: Get, out: Collector) -> None:
+    is_reference = (get("valuetype") or "").lower() == "ref"
+    if is_reference or (get("name") or "").lower() in _PARAMETERS:
+        value = get("value")
+        if value is not None and grammars.is_address(value):
+            out.add(value, Kind.REQUISITE)
+
+
+def _input(get: Get, out: Collector) -> None:
+    if (get("type") or "").lower() == "image":
+        _add(get("src"), Kind.IMAGE, out)
+    _candidates(get("srcset"), out)
+
+
+def _meta(get: Get, out: Collector) -> None:
+    content = get("content")
+    if content is None:
+        return
+    if (get("http-equiv") or "").lower() == "refresh":
+        url = meta_refresh(content)
+        if url:
+            out.add(url, Kind.PAGE)
+    grammars.from_meta(get("name") or "", content, out)
+    grammars.read_meta((get("property"), get("name"), get("itemprop")), content, out)
+
+
+def _plain(pairs: tuple[tuple[str, Kind], ...]) -> Reader:
+    def read(get: Get, out: Collector) -> None:
+        for name, kind in pairs:
+            reference = get(name)
+            if reference is not None:
+                out.add(reference, kind)
+
+    return read
+
+
+#: Functions that add the links in an element's own attributes, by its local name.
+READERS: dict[str, Reader] = {tag: _plain(pairs) for tag, pairs in _PLAIN.items()} | {
+    "a": _hyperlink,
+    "area": _hyperlink,
+    "link": _link,
+    "form": _form,
+    "img": _img,
+    "iframe": _iframe,
+    "applet": _applet,
+    "param": _param,
+    "source": _source,
+    "input": _input,
+    "meta": _meta,
+}
+
 
 # One selector walks the tree once; a walk costs as much as reading all elements found. A list
 # in :is() is a sixth cheaper than the list itself.
-_ATTRIBUTES = (*elements.ATTRIBUTES, r"xlink\:href")
-_SELECTOR = f":is({','.join([*(f'[{name}]' for name in _ATTRIBUTES), *elements.WHOLE])})"
+_ATTRIBUTES = (*ATTRIBUTES, r"xlink\:href")
+_SELECTOR = f":is({','.join([*(f'[{name}]' for name in _ATTRIBUTES), *WHOLE])})"
 #: For a few tags, most of the time would go into that selector.
 _ALL = "*"
 #: Attributes that most of these elements lack.
-_SELDOM = lazy.NAMES | {"style", "background", "formaction", "xlink:href"}
+_SELDOM = grammars.NAMES | {"style", "background", "formaction", "xlink:href"}
 #: Elements within a document within a document that are read; browsers show two of each.
 _MOST_WITHIN = 3
 _SUBMITTING = {"button": ("", "submit"), "input": ("submit", "image")}
@@ -49,7 +281,7 @@ def base_of(markup: bytes, charset: str | None, page: str) -> str:
 
 
 def _read_elements(found: list[Element], out: Collector, within: int = 0) -> None:
-    readers = elements.READERS
+    readers = READERS
     followed: set[str] = set()
     for element in found:
         if out.full:
@@ -69,20 +301,20 @@ def _read_elements(found: list[Element], out: Collector, within: int = 0) -> Non
         if not _SELDOM.isdisjoint(held):
             if "formaction" in held and tag in _SUBMITTING:
                 _read_formaction(element, found, out)
-            elements.collect_common(get, out)
-            elements.collect_xlink(tag, get("xlink:href"), out)
-            elements.collect_lazy(tag, get, out)
+            collect_common(get, out)
+            collect_xlink(tag, get("xlink:href"), out)
+            collect_lazy(tag, get, out)
         if tag in _WITH_CONTENT:
             _WITH_CONTENT[tag](element, out, within)
 
 
 def _read_style(element: Element, out: Collector, _within: int) -> None:
-    elements.collect_css(element.text, out)
+    collect_css(element.text, out)
 
 
 def _read_script(element: Element, out: Collector, _within: int) -> None:
-    if metadata.is_json(element.attr("type")):
-        metadata.read_json(element.text, out)
+    if grammars.is_json(element.attr("type")):
+        grammars.read_json(element.text, out)
 
 
 def _read_iframe(element: Element, out: Collector, within: int) -> None:
@@ -125,8 +357,8 @@ def _read_formaction(button: Element, found: list[Element], out: Collector) -> N
     forms = [element.attr for element in found if element.tag == "form"]
     name = get("form")
     owner = button.closest("form") if name is None else None
-    named = None if name is None else elements.form_named(name, forms)
-    elements.collect_formaction(get, owner.attr if owner else named, forms, out)
+    named = None if name is None else form_named(name, forms)
+    collect_formaction(get, owner.attr if owner else named, forms, out)
 
 
 def base_url(found: list[Element], fallback: str) -> str:

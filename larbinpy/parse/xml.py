@@ -3,16 +3,25 @@
 lxml gets bytes, never text, so that it obeys the document's own encoding declaration. Entities
 are not expanded, nothing is loaded, and libxml2's limits on depth and size stay on
 (`huge_tree` would lift those that stop entity bombs).
+
+Reads sitemaps (sitemaps.org), RSS and Atom: lists of URLs that may be long.
+
+They are read as a stream, and elements are dropped once they are read, so neither a sitemap of
+50 MB nor a decompression bomb is ever in memory. Reading stops if a stream has hardly any URLs.
 """
 
 import re
+import zlib
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import suppress
+from itertools import chain
 from typing import Any
 
 from lxml import etree
 
-from larbinpy.parse import elements, lazy, metadata
-from larbinpy.parse.link import Collector, Kind
+from larbinpy.page import Page
+from larbinpy.parse import grammars, html
+from larbinpy.parse.link import Collector, Kind, relation_kind, unendorsed
 from larbinpy.url import parse
 
 #: Arguments of all lxml parsers.
@@ -134,17 +143,17 @@ def tree_of(body: bytes, encoding: str | None) -> Any:
 
 def _read_element(element: Any, out: Collector) -> None:
     tag, get = local_name(element), element.get
-    reader = elements.READERS.get(tag)
+    reader = html.READERS.get(tag)
     if reader is not None:
         reader(get, out)
-    elements.collect_common(get, out)
-    elements.collect_xlink(tag, get(_XLINK_HREF), out)
-    if not lazy.NAMES.isdisjoint(element.keys()):
-        elements.collect_lazy(tag, get, out)
+    html.collect_common(get, out)
+    html.collect_xlink(tag, get(_XLINK_HREF), out)
+    if not grammars.NAMES.isdisjoint(element.keys()):
+        html.collect_lazy(tag, get, out)
     if tag == "style":
-        elements.collect_css(element.text or "", out)
-    elif tag == "script" and metadata.is_json(get("type")):
-        metadata.read_json(element.text or "", out)
+        html.collect_css(element.text or "", out)
+    elif tag == "script" and grammars.is_json(get("type")):
+        grammars.read_json(element.text or "", out)
 
 
 def _read_base(root: Any, out: Collector) -> None:
@@ -158,3 +167,309 @@ def _read_instructions(root: Any, out: Collector) -> None:
     for node in root.itersiblings(etree.ProcessingInstruction, preceding=True):
         if node.target == "xml-stylesheet" and node.get("href"):
             out.add(node.get("href"), Kind.REQUISITE)
+
+
+#: Local names of the root elements.
+ROOTS = frozenset({"urlset", "sitemapindex", "rss", "RDF", "feed"})
+#: Elements that name the page of an entry, by their preference: see `page_of`.
+LINKS = ("loc", "link", "guid")
+
+_SITEMAPS = frozenset({"urlset", "sitemapindex"})
+
+#: "must be no larger than 50MB (52,428,800 bytes)" uncompressed, says the protocol.
+MAX_DECODED = 50 * 1024 * 1024
+_CHUNK = 64 * 1024
+#: The beginning of a gzip file.
+MAGIC = b"\x1f\x8b\x08"
+#: gzip files may be concatenated, as some programs write one for each piece.
+_MAX_MEMBERS = 1000
+
+#: Bytes that may be read without a URL, and the additional bytes for each URL found: twice the
+#: protocol's limit of bytes divided by its limit of URLs.
+_BARREN_START = 1024 * 1024
+_BARREN_SHARE = 2 * 1024
+
+#: An entity at the end of a chunk, which may be incomplete.
+_CUT_ENTITY = re.compile(rb"&[#\w]{0,31}\Z")
+
+
+def chunked(body: bytes) -> Iterator[bytes]:
+    """Yield `body` in portions."""
+    for start in range(0, len(body), _CHUNK):
+        yield body[start : start + _CHUNK]
+
+
+def inflated(packed: bytes) -> Iterator[bytes]:
+    """Yield in portions what `Page.rest` has, which the fetcher packed."""
+    inflater = zlib.decompressobj()
+    for portion in chunked(packed):
+        while portion:
+            yield inflater.decompress(portion, _CHUNK)
+            portion = inflater.unconsumed_tail
+
+
+def portions(page: Page) -> Iterator[bytes]:
+    """Yield the body of a page and what follows it in portions."""
+    return chain(chunked(page.body), inflated(page.rest))
+
+
+def _ignore(_why: str) -> None:
+    pass
+
+
+def gunzip(packed: Iterable[bytes], cut: Callable[[str], None] = _ignore) -> Iterator[bytes]:
+    """Yield the content of a gzip file in chunks, up to a fault or `MAX_DECODED` bytes.
+
+    `cut` is called with the reason if that is not all.
+    """
+    left = MAX_DECODED
+    inflater = zlib.decompressobj(wbits=31)
+    # Members that are complete, and whether the next one has begun.
+    members, has_begun = 0, True
+    for portion in packed:
+        while portion:
+            if inflater.eof:
+                inflater, has_begun = zlib.decompressobj(wbits=31), False
+            if left <= 0 or members >= _MAX_MEMBERS:
+                cut(f"only its first {MAX_DECODED - left:,} bytes, unpacked")
+                return
+            try:
+                chunk = inflater.decompress(portion, min(_CHUNK, left))
+            except zlib.error:
+                if has_begun or portion.startswith(MAGIC):
+                    cut("its gzip file is damaged")
+                return  # something else follows the last member
+            if chunk:
+                left -= len(chunk)
+                has_begun = True
+                yield chunk
+            members += inflater.eof
+            portion = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
+    if has_begun and not inflater.eof:
+        cut("its gzip file ends too early")
+
+
+def read_feed(
+    chunks: Iterable[bytes], encoding: str | None, out: Collector
+) -> Generator[None, None, None]:
+    """Add the links of a sitemap, sitemap index, RSS or Atom document, in steps of some ms.
+
+    Markup within the text of feed entries is not read, because the linked pages have it, too.
+    """
+    stream = list_elements(chunks, encoding, _READERS, lambda: out.count, out.stop)
+    root = None
+    for element in stream:
+        if element is None:
+            yield
+            continue
+        if root is None:
+            root = local_name(element)
+            out.is_index = root == "sitemapindex"
+            continue
+        # lxml cannot decode a text with half of a surrogate pair ("&#xD800;").
+        with suppress(UnicodeDecodeError):
+            _read_list_element(element, out)
+        if out.cut:
+            break
+
+
+def list_elements(
+    chunks: Iterable[bytes],
+    encoding: str | None,
+    names: Iterable[str],
+    found: Callable[[], int],
+    cut: Callable[[str], None] = _ignore,
+) -> Iterator[Any]:
+    """Yield the root at its beginning, then the elements with these local names at their ends.
+
+    None comes after each portion, which takes some ms. Elements before one have been dropped in
+    part. `found` returns the number of URLs so far; `cut` is called with the reason if the document
+    is not read to its end.
+    """
+    tags = tuple(f"{{*}}{name}" for name in (*ROOTS, *names))
+    parser = etree.XMLPullParser(events=("start", "end"), tag=tags, encoding=encoding, **SAFE)
+    root = None
+    has_ended = False
+    taken = 0
+    try:
+        for chunk in _mended(chunks):
+            parser.feed(chunk)
+            for event, element in parser.read_events():
+                if event == "end":
+                    has_ended = element is root
+                    yield element
+                elif root is None:
+                    root = element
+                    yield root
+            _forget(root)
+            yield None
+            taken += len(chunk)
+            if taken > _BARREN_START + _BARREN_SHARE * found():
+                cut(f"only its first {taken:,} bytes, which have hardly any URL")
+                return
+    except etree.LxmlError:
+        cut("its XML is broken")
+    # Feeds may have broken markup in their texts, which hides their end.
+    if root is not None and not has_ended and local_name(root) in _SITEMAPS:
+        cut("its XML ends too early")
+
+
+def read_lines(text: str, out: Collector) -> None:
+    """Add the links of a text sitemap: one URL a line."""
+    for line in text.splitlines():
+        if line.startswith(("http://", "https://")):
+            out.add(line, Kind.PAGE)
+        if out.cut:
+            break
+
+
+def blocks_of_lines(page: Page) -> Iterator[bytes]:
+    """Yield the body of a text sitemap and what follows it, cut at the ends of lines."""
+    rest = b""
+    for portion in portions(page):
+        lines, end, rest = (rest + portion).rpartition(b"\n")
+        yield lines + end
+        # No URL is longer than a portion.
+        rest = rest[-_CHUNK:]
+    yield rest
+
+
+def _mended(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield `chunks`, each `mended`, and none cut within an entity."""
+    rest = b""
+    for chunk in chunks:
+        whole = rest + chunk
+        cut = _CUT_ENTITY.search(whole, max(0, len(whole) - 40))
+        end = len(whole) if cut is None else cut.start()
+        yield mended(whole[:end])
+        rest = whole[end:]
+    if rest:
+        yield rest
+
+
+def _forget(root: Any) -> None:
+    """Drop complete elements: all but the last child, on every level."""
+    node = root
+    while node is not None and len(node):
+        del node[:-1]
+        node = node[-1]
+
+
+def _read_list_element(element: Any, out: Collector) -> None:
+    reader = _READERS.get(local_name(element))
+    if reader is None:
+        return
+    for reference, kind, nofollow in reader(element):
+        reference = reference.strip()
+        if reference:
+            out.add(absolute(reference, element, out.base), kind, nofollow)
+
+
+def absolute(reference: str, element: Any, url: str) -> str:
+    """Return `reference` resolved against the nearest xml:base, if there is one; `url` is that of
+    the document."""
+    base = element.base
+    if not base:
+        return reference
+    return parse(reference, parse(base, url) or url) or reference
+
+
+_Found = tuple[str, Kind, bool]
+_ElementReader = Callable[[Any], list[_Found]]
+
+
+def text_of(element: Any) -> str:
+    """The text of an element."""
+    # Children are entities that were not expanded, without which the URL is incomplete.
+    return "" if len(element) else element.text or ""
+
+
+def page_of(element: Any, url: str) -> str:
+    """The page that an element of an entry, one of `LINKS`, names; empty if it names none.
+
+    It is absolute if the document, which has the URL `url`, says its base.
+    """
+    href = element.get("href")
+    if local_name(element) == "guid":
+        reference = _permalink(element)
+    elif href is None:
+        reference = text_of(element).strip()
+    else:
+        is_page = element.get("rel", "alternate") == "alternate"
+        reference = href.strip() if is_page else ""
+    return reference and absolute(reference, element, url)
+
+
+def preferred(values: Mapping[str, str], names: Iterable[str]) -> str:
+    """The value of the first of `names` that has one; empty if none has."""
+    return next((values[each] for each in names if values.get(each)), "")
+
+
+def _permalink(guid: Any) -> str:
+    """The URL of a `<guid>`; empty if it is another kind of name, which many do not say."""
+    text = text_of(guid).strip()
+    is_url = guid.get("isPermaLink", "true") == "true" and text.startswith("http")
+    return text if is_url else ""
+
+
+def parent_name(element: Any) -> str:
+    """The local name of the parent of an element; empty if it has none."""
+    parent = element.getparent()
+    return "" if parent is None else local_name(parent)
+
+
+def _text_as(kind: Kind) -> _ElementReader:
+    return lambda element: [(text_of(element), kind, False)]
+
+
+def _loc(element: Any) -> list[_Found]:
+    kind = Kind.IMAGE if parent_name(element) == "image" else Kind.PAGE
+    return [(text_of(element), kind, False)]
+
+
+def _link(element: Any) -> list[_Found]:
+    href = element.get("href")
+    if href is None:
+        return [(text_of(element), Kind.PAGE, False)]
+    rel = element.get("rel") or ""
+    kind = relation_kind(rel, "")
+    return [] if kind is None else [(href, kind, unendorsed(rel))]
+
+
+def _guid(element: Any) -> list[_Found]:
+    return [(_permalink(element), Kind.PAGE, False)]
+
+
+def _url(element: Any) -> list[_Found]:
+    return [(text_of(element), Kind.IMAGE, False)] if parent_name(element) == "image" else []
+
+
+def _media(element: Any) -> list[_Found]:
+    """RSS <enclosure>, Media RSS <media:content>, Atom <content src>."""
+    image = (element.get("type") or "").startswith("image/") or element.get("medium") == "image"
+    media = (element.get("url") or "", Kind.IMAGE if image else Kind.REQUISITE, False)
+    return [media, (element.get("src") or "", Kind.PAGE, False)]
+
+
+def _picture(element: Any) -> list[_Found]:
+    """Media RSS <media:thumbnail url>, iTunes <itunes:image href>."""
+    return [(element.get(name) or "", Kind.IMAGE, False) for name in ("url", "href")]
+
+
+_READERS: dict[str, _ElementReader] = {
+    "loc": _loc,
+    "thumbnail_loc": _text_as(Kind.IMAGE),
+    "content_loc": _text_as(Kind.REQUISITE),
+    "player_loc": _text_as(Kind.PAGE),
+    "link": _link,
+    "guid": _guid,
+    "comments": _text_as(Kind.PAGE),
+    "uri": _text_as(Kind.PAGE),
+    "icon": _text_as(Kind.IMAGE),
+    "logo": _text_as(Kind.IMAGE),
+    "url": _url,
+    "enclosure": _media,
+    "content": _media,
+    "thumbnail": _picture,
+    "image": _picture,
+}

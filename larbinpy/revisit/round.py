@@ -1,12 +1,212 @@
-"""Which pages that are due are asked for, and when a round is over."""
+"""Which pages that are due are asked for, and when a round is over.
 
+The conditions of a request for a page that is known: RFC 9110, 13.1.
+
+A server can be wrong about them: it has one ETag for two bodies. So one visit in some is made
+without them, and a site that was found wrong is asked without them for a while.
+
+Pages that are due, on their way from the database to the crawl.
+
+The visits that are under way: pages between being due and the new row in the database.
+"""
+
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from itertools import islice
 from math import inf
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from larbinpy.page import timestamp
-from larbinpy.revisit.due import DueAsk, DuePage
-from larbinpy.revisit.visits import Visits
+
+#: One visit in so many asks for the whole page.
+WHOLE = 32
+#: Days without conditions for a site that was wrong.
+DISTRUST = 30
+#: Characters; a longer one is not sent back.
+_LONGEST = 500
+
+
+def conditions(etag: str | None, last_modified: str | None, fetched: str) -> list[str]:
+    """Header lines that ask for a page only if it has changed since `fetched` (ISO 8601).
+
+    A Last-Modified after the visit says nothing: the clock of the server is wrong, or it sends any
+    date.
+    """
+    lines = []
+    if etag and _is_safe(etag):
+        lines.append(f"If-None-Match: {etag}")
+    if last_modified and _is_safe(last_modified) and _is_past(last_modified, fetched):
+        lines.append(f"If-Modified-Since: {last_modified}")
+    return lines
+
+
+def wants_whole(key: int, visits: int) -> bool:
+    """Whether the next visit of a page asks for all of it; `key` spreads the pages of a site."""
+    return (key + visits) % WHOLE == 0
+
+
+def was_wrong(
+    old: tuple[str | None, str | None], new: tuple[str | None, str | None], *, changed: bool
+) -> bool:
+    """Whether a server would have said that a page is as it was, and it has `changed`.
+
+    `old` and `new` are ETag and Last-Modified of the two visits.
+    """
+    decides = 0 if old[0] and new[0] else 1
+    return changed and bool(old[decides]) and old[decides] == new[decides]
+
+
+def _is_safe(value: str) -> bool:
+    return len(value) <= _LONGEST and value.isascii() and value.isprintable()
+
+
+def _is_past(last_modified: str, fetched: str) -> bool:
+    try:
+        modified = parsedate_to_datetime(last_modified)
+    except (ValueError, TypeError, OverflowError):
+        return False
+    if modified.tzinfo is None:
+        modified = modified.replace(tzinfo=UTC)
+    try:
+        return modified <= datetime.fromisoformat(fetched)
+    except ValueError:
+        return False
+
+
+def host_name(url: str) -> str:
+    """The host of a canonical URL, with its port, as the database names it; else empty."""
+    return url.partition("//")[2].partition("/")[0]
+
+
+class DueAsk(NamedTuple):
+    """A question for pages that are due, those that have been so for longest first."""
+
+    #: Pages that are due at this time or before, ISO 8601.
+    until: str
+    #: `DuePage.place` of the page after which they come; None for the first.
+    after: tuple[str, int] | None
+    most: int
+    #: Hosts, by their `host_name`, of which no page is wanted now.
+    without: Sequence[str] = ()
+
+
+class DuePage(NamedTuple):
+    """A page that is due."""
+
+    url: str
+    #: Links that may be followed from it, and the page that it was found on.
+    depth: int
+    via: str | None
+    #: When it is due, and its key, which is unique: the order of pages.
+    due: str
+    key: int
+    #: Header lines of a request that wants the page only if it has changed.
+    conditions: Sequence[str] = ()
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """The place in the order of pages."""
+        return (self.due, self.key)
+
+
+class Visits:
+    """Pages that were given to the frontier, until the database has what came of it.
+
+    A page is *open* until its outcome is known. Then the spool has a record of it, and the page
+    stays here until the database has taken that record: it is due there as long. So no page is
+    given twice. All of it is in the saved state, in the same checkpoint as the queues.
+
+    Invariant: a page is open, or in `_recorded` once, or not here.
+    """
+
+    def __init__(self, *, most: int = 10_000, by_host: int = 1_000) -> None:
+        """At most `most` pages are here, and `by_host` of one host are open."""
+        self._most = most
+        self._by_host = by_host
+        # The conditions of open pages.
+        self._open: dict[str, Sequence[str]] = {}
+        self._hosts: Counter[str] = Counter()
+        # Numbers of records of the spool, in order, and their pages.
+        self._recorded: deque[tuple[int, str]] = deque()
+        self._known: set[str] = set()
+
+    def __repr__(self) -> str:
+        return f"<Visits {len(self._open)} open, {len(self._recorded)} recorded>"
+
+    def __len__(self) -> int:
+        return len(self._open) + len(self._recorded)
+
+    def __contains__(self, url: str) -> bool:
+        return url in self._open or url in self._known
+
+    @property
+    def open(self) -> int:
+        """Number of open pages."""
+        return len(self._open)
+
+    @property
+    def room(self) -> int:
+        """Number of pages that may be added."""
+        return max(0, self._most - len(self))
+
+    @property
+    def full_hosts(self) -> list[str]:
+        """Hosts of which no further page may be added."""
+        return [host for host, number in self._hosts.items() if number >= self._by_host]
+
+    def is_open(self, url: str) -> bool:
+        return url in self._open
+
+    def conditions(self, url: str) -> Sequence[str]:
+        """The header lines of the request for an open page; none for others."""
+        return self._open.get(url, ())
+
+    def add(self, page: DuePage) -> bool:
+        """Open a page; returns False if it is here already."""
+        if page.url in self:
+            return False
+        self._open[page.url] = page.conditions
+        self._hosts[host_name(page.url)] += 1
+        return True
+
+    def recorded(self, url: str, number: int) -> None:
+        """The record `number` of the spool says what came of an open page; else do nothing."""
+        if self._open.pop(url, None) is None:
+            return
+        host = host_name(url)
+        self._hosts[host] -= 1
+        if not self._hosts[host]:
+            del self._hosts[host]
+        self._recorded.append((number, url))
+        self._known.add(url)
+
+    def taken(self, records: int) -> None:
+        """The database has the first `records` records of the spool."""
+        while self._recorded and self._recorded[0][0] < records:
+            self._known.remove(self._recorded.popleft()[1])
+
+    # As a part of the state:
+
+    def cut(self) -> dict[str, Any]:
+        return {
+            "open": {url: list(lines) for url, lines in self._open.items()},
+            "recorded": [list(each) for each in self._recorded],
+        }
+
+    def load(self, value: Mapping[str, Any]) -> None:
+        """Load what `cut` returned. Raises `ValueError`, `TypeError` or `LookupError`."""
+        self._open = {url: tuple(map(str, lines)) for url, lines in value["open"].items()}
+        self._hosts = Counter(map(host_name, self._open))
+        self._recorded = deque((int(number), str(url)) for number, url in value["recorded"])
+        self._known = {url for _, url in self._recorded}
+        if any(
+            a[0] > b[0]
+            for a, b in zip(self._recorded, islice(self._recorded, 1, None), strict=False)
+        ):
+            raise ValueError("visits: records out of order")
+
 
 #: Pages of one answer.
 _BATCH = 500

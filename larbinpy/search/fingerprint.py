@@ -16,7 +16,7 @@ from itertools import accumulate, compress, pairwise
 from urllib.parse import unquote
 from zlib import crc32
 
-from larbinpy.search.characters import CJK, TRIGRAM
+from larbinpy.search.segment import CJK, TRIGRAM
 from larbinpy.url import hash64
 
 #: The keys of a page, and the bins of each. More keys find more copies; more bins find fewer

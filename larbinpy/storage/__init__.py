@@ -1,24 +1,18 @@
 """The state of a crawl: queues of URLs, the set of URLs seen, and the checkpoints of both.
 
-    store       the queues of URLs: ordinary and priority, and those set aside by site
-    queues      a FIFO, and the backlogs of sites
-    blocks      lines of URLs in files that only grow, and a bit for each that is still needed;
-                block: the file format
-    seen        the set of URLs seen, and the log of its fingerprints on disk
-    fingerprint_table   the same fingerprints in memory; images: copies of the table on disk
+    queues      the queues of URLs: ordinary and priority, and those set aside by site
+    blocks      lines of URLs in files that only grow, and a bit for each that is still needed
+    seen        the set of URLs seen, the log of its fingerprints and images of their table on disk
+    fingerprint_table   the same fingerprints in memory
     site_counts pages and bytes of each site, for the limits by site
-    extents     the numbered files of log and images
-    sizes       how large blocks, files, tables and images are
-    state       the interface of all saved parts of a crawl, and the manifest that commits them
-    checkpoints the schedule of checkpoints, which are made in steps
+    sizes       how large blocks, files, tables and images are, and what is done in one turn
+    state       the interface of all saved parts of a crawl, the manifest that commits them, and
+                the schedule of checkpoints
     syncing     flushes the files of the outputs to the disk without blocking the loop
     spool       pages on their way to the content database
-    numbered    a small file that is written anew under the next number
     deflate     compression in the formats of zlib
-    journal     a file that grows by pieces, which wait in memory for a moment
     files       files that are complete or absent; files to which lines are appended
-    bloom       a Bloom filter
-    lru         a budget for cached things
+    caches      a Bloom filter; a budget for cached things
 
 larbinpy has file formats of its own instead of SQLite or LMDB, for reasons that were measured:
 All three got the same URLs under the same sequencer, with a durable checkpoint in the loop after
@@ -50,7 +44,4 @@ Up to about a million URLs SQLite or LMDB would be good enough: no turn above 50
 more CPU for a page; at ten million they are not. Both reopen at once, whereas seen reads its table
 again. Both can outgrow the memory, whereas seen takes 1.5 GB for 100 million URLs. SQLite would
 also save code: some 320 lines instead of 1,560, without priorities, search and checksums.
-
-The experiment takes half an hour; `--queued` and `--urls` set other sizes, `--quick` is a short
-trial.
 """

@@ -4,13 +4,19 @@ Most parts of the state are files that grow. At a checkpoint each part returns i
 says how much of its files counts; once all of that is on the disk, `state.json`, which holds
 the marks, is replaced in one rename. So there is always one complete state, old or new.
 Anything in a file beyond its mark is the torn end of a crawl that was killed.
+
+The schedule of checkpoints, which are made in steps so that the crawl does not stop.
+
+A part of the state that is one file, written anew under the next number if it has changed.
+
+A file that grows by pieces, which wait in memory for a moment: a part of the saved state.
 """
 
 import errno
 import fcntl
 import json
 import os
-from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import Enum
@@ -19,7 +25,14 @@ from pathlib import Path
 from typing import IO, Any, Protocol, TypeVar, runtime_checkable
 
 from larbinpy.errors import NotSavedError, UserError, what_raised
-from larbinpy.storage.files import make_folder, sync_folder, write_atomic
+from larbinpy.storage.files import (
+    AppendFile,
+    create,
+    make_folder,
+    open_folder,
+    sync_folder,
+    write_atomic,
+)
 
 _T = TypeVar("_T")
 
@@ -372,3 +385,193 @@ def _batches(values: Iterable[_T], size: int) -> Iterator[list[_T]]:
     remaining = iter(values)
     while some := list(islice(remaining, size)):
         yield some
+
+
+class Checkpoints:
+    """Makes a checkpoint of `saved` every `every` seconds, one at a time.
+
+    A step of a checkpoint waits for the disk at most once.
+    """
+
+    def __init__(self, state: State, saved: Saved, every: float) -> None:
+        self._state = state
+        self._parts = saved
+        self._every = every
+        self._begun_at = float("-inf")
+        self._steps: Iterator[bool] | None = None
+        self._at_once = False
+        #: Number of checkpoints begun, and the number of the last one that is on the disk.
+        self._begun = 0
+        self._saved = 0
+
+    def __repr__(self) -> str:
+        return f"<Checkpoints {'one under way' if self._steps else 'none under way'}>"
+
+    @property
+    def under_way(self) -> bool:
+        return self._steps is not None
+
+    @property
+    def deadline(self) -> float:
+        """The time of the next step: -inf for at once, inf while a sync is under way."""
+        if self._steps is None:
+            return self._begun_at + self._every
+        return float("-inf") if self._at_once else float("inf")
+
+    def is_due(self, now: float) -> bool:
+        return self._steps is None and now >= self._begun_at + self._every
+
+    def begin(self, now: float) -> None:
+        """Begin a checkpoint if none is under way."""
+        if self._steps is None:
+            self._steps = self._checkpoint(now)
+            self._at_once = True
+
+    def _checkpoint(self, now: float, *, ended: bool = False) -> Iterator[bool]:
+        self._begun_at = now
+        self._begun += 1
+        return self._state.checkpoint(self._parts, now, ended=ended)
+
+    def step(self) -> None:
+        """Make a step of the checkpoint under way, if there is one; an OSError ends it."""
+        steps, self._steps = self._steps, None
+        if steps is not None:
+            for self._at_once in steps:
+                self._steps = steps
+                return
+            self._saved = self._begun
+
+    def save_now(self, clock: Callable[[], float]) -> Iterator[bool | None]:
+        """Begin a checkpoint of the present state, and wait for it.
+
+        Yields None until it has ended, then whether it is on the disk. Between two yields the
+        caller must let `step` be called.
+        """
+        # A checkpoint that is under way may have made its cut earlier, so it is not enough.
+        wanted = self._begun + 1
+        while self._steps is not None and self._begun < wanted:
+            yield None
+        if self._begun < wanted:
+            self.begin(clock())
+        while self._steps is not None and self._saved < wanted:
+            yield None
+        yield self._saved >= wanted
+
+    def save(self, now: float, *, ended: bool = False) -> None:
+        """Make a whole checkpoint, and wait for the disk. Raises `OSError`."""
+        self._steps = None
+        for at_once in self._checkpoint(now, ended=ended):
+            if not at_once:
+                for disk in self._parts.disks.values():
+                    disk.wait()
+        self._saved = self._begun
+
+
+class NumberedFile:
+    """The files ``STEM.000001.SUFFIX`` in `folder`, of which one counts; for its owner alone.
+
+    Each checkpoint that saves other content writes the next number, so that the state and the file
+    agree after a kill.
+    """
+
+    def __init__(self, folder: Path, stem: str, suffix: str) -> None:
+        self._folder = folder
+        self._stem, self._suffix = stem, suffix
+        # Number of the last file written.
+        self._last = 0
+        #: Number of the file that counts; 0 for none.
+        self.number = 0
+        self._synced = True
+
+    def __repr__(self) -> str:
+        return f"<NumberedFile {self.name(self.number)}>"
+
+    def name(self, number: int) -> str:
+        return f"{self._stem}.{number:06}.{self._suffix}"
+
+    def write(self, data: bytes) -> None:
+        """Write the next file; empty `data` for none."""
+        self.number = 0
+        if data:
+            self._last += 1
+            folder = open_folder(self._folder)
+            try:
+                create(self.name(self._last), [data], folder=folder, mode=0o600)
+            finally:
+                os.close(folder)
+            self._synced = False
+            self.number = self._last
+
+    @property
+    def is_flushed(self) -> bool:
+        return self._synced or not self.number
+
+    def flush(self) -> None:
+        """Flush the file; its name is flushed with that of the manifest, in the same folder."""
+        with (self._folder / self.name(self.number)).open("rb") as file:
+            os.fsync(file.fileno())
+        self._synced = True
+
+    def read(self, number: int) -> bytes:
+        """The content of the file with this number, which counts from now on; empty for 0."""
+        self._last = self.number = number
+        return (self._folder / self.name(number)).read_bytes() if number else b""
+
+    def discard(self, kept: int) -> None:
+        """Remove all other files; 0 for all."""
+        for path in self._folder.glob(f"{self._stem}.*.{self._suffix}"):
+            number = path.name.split(".")[1]
+            # Other files with a similar name are not ours.
+            is_own = number.isdecimal() and path.name == self.name(int(number))
+            if is_own and (not kept or int(number) != kept):
+                with suppress(FileNotFoundError):
+                    path.unlink()
+
+
+class Journal(SavedPart):
+    """Appends pieces of bytes to an open file.
+
+    Pieces wait in memory until `flush`. After a failed write the file has complete pieces only,
+    and the pieces that were not written still wait.
+    """
+
+    def __init__(self, file: AppendFile) -> None:
+        self._waiting: list[bytes] = []
+        self._file = file
+
+    def __repr__(self) -> str:
+        name = os.path.basename(self._file.name)
+        return f"{type(self).__name__}({name!r}, {len(self._waiting)} waiting)"
+
+    def flush(self) -> None:
+        """Write all waiting pieces. Raises `OSError`, with no piece lost or torn."""
+        if self._waiting:
+            self._file.write(b"".join(self._waiting))
+            self._waiting.clear()
+
+    def cut(self) -> dict[str, int]:
+        """Write all waiting pieces; return the file's inode and length."""
+        self.flush()
+        return {"file": self._file.number, "length": self._file.size}
+
+    def sync(self) -> None:
+        """Flush the written pieces to the disk."""
+        self._file.sync()
+
+    def load(self, mark: dict[str, int]) -> None:
+        """Cut off the pieces after a mark: their URLs will be fetched again.
+
+        If another file has replaced the marked one, it is not changed.
+        """
+        if self._file.number == mark["file"] and self._file.size > mark["length"]:
+            self._file.cut_to(mark["length"])
+
+    def clear(self) -> None:
+        """Remove all pieces."""
+        self._file.cut_to(0)
+
+    def close(self) -> None:
+        try:
+            self.flush()
+        finally:
+            self._file.close()

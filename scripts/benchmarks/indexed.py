@@ -14,7 +14,7 @@ from typing import Any
 from larbinpy import Crawl, Start, load
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
-from larbinpy.stats.counters import Stats
+from larbinpy.stats import Stats
 from larbinpy.url import Url
 
 _EVERY = 1000

@@ -20,8 +20,8 @@ from larbinpy.dns import wire
 from larbinpy.fetch.robots import Rules
 from larbinpy.frontier.sequencer import Sequencer
 from larbinpy.parse import links
+from larbinpy.storage.queues import Store
 from larbinpy.storage.seen import Seen
-from larbinpy.storage.store import Store
 from larbinpy.url import Url, canonical, fingerprint, resolve
 
 #: Links of a page, and how many of them are new.

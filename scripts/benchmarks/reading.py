@@ -19,9 +19,9 @@ from larbinpy.native import native
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.parse import read
+from larbinpy.parse.body import read_scan
 from larbinpy.parse.html import read_tree
 from larbinpy.parse.link import Collector, Parsed
-from larbinpy.parse.scan import read_scan
 from larbinpy.url import Url
 
 _AGENT = "bench"

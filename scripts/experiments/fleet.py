@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Sequence
 from random import Random
 
+from larbinpy.fleet.exchange import Local
 from larbinpy.fleet.journal import Journal
-from larbinpy.fleet.local import Local
 from larbinpy.fleet.memory.connection import MemoryVault
 from larbinpy.fleet.memory.engine import Command, Data, Engine
 from larbinpy.fleet.node import Node

@@ -26,8 +26,8 @@ from experiments.plots import plot
 from experiments.report import Report, Table, verdict
 from experiments.runs import CLIENT, PYTHON, kept_on, resident_memory, say
 from larbinpy.frontier.sequencer import Sequencer
+from larbinpy.storage.queues import Store
 from larbinpy.storage.seen import Seen
-from larbinpy.storage.store import Store
 from larbinpy.url import Url
 
 #: Links of a page, and new ones among them.

@@ -23,7 +23,7 @@ from urllib.parse import quote, urlsplit
 from experiments.nginx import running, temporary_paths
 from experiments.runs import PYTHON
 from experiments.searchscores import Score, known, score
-from larbinpy.cli.search import search
+from larbinpy.cli.database import search
 from larbinpy.database.opening import open_finder
 
 #: Debian's packages libreoffice-help-en-us and -zh-cn.

@@ -15,10 +15,9 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from larbinpy.database.fields import FIELDS
-from larbinpy.database.prepared import Packed, target_of
+from larbinpy.database.base import FIELDS
+from larbinpy.database.preparation import Packed, target_of, whole_token
 from larbinpy.database.sqlite.schema import connect
-from larbinpy.database.tokens import whole_token
 from larbinpy.search import segment
 
 #: Kinds of rare words, made of two others.

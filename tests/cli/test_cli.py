@@ -125,7 +125,7 @@ def test_a_command_loads_only_the_modules_it_needs() -> None:
 
 
 def test_a_crawl_loads_the_modules_of_mirrors_and_checks_only_for_them(tmp_path: Path) -> None:
-    heavy = "larbinpy.crawl.link_check,larbinpy.observe.report.text,larbinpy.output.mirror"
+    heavy = "larbinpy.crawl.link_check,larbinpy.observe.report.formats,larbinpy.output.mirror"
     command = [sys.executable, "-c", _LOADED, heavy, "crawl", "--set=outputMode=none"]
     command += [f"--set=stateDir={tmp_path / 'state'}", "http://127.0.0.1:8009/"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=30, cwd=tmp_path)

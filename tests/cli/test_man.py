@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from larbinpy.cli import main
 from larbinpy.cli.man import PAGES, page
 from larbinpy.config import SETTINGS
-from larbinpy.exit_status import MEANINGS
+from larbinpy.errors import MEANINGS
 
 
 def said(*arguments: str) -> str:

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from larbinpy.cli import main
-from larbinpy.cli.ports import port_of
+from larbinpy.cli.common import port_of
 from larbinpy.console.terminal.client import NoAnswer
 from tests.support.console_loop import Background, FakeCrawl
 from tests.support.snapshots import snapshot

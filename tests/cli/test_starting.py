@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from larbinpy.cli import main
-from larbinpy.cli.defaults import Defaults, defaults_of
+from larbinpy.cli.crawl import Defaults, defaults_of
 from larbinpy.config import Config, Given
 from tests.support.crawling import Asked, Crawler, Web, World, html, missing, one_line
 from tests.support.webserver import Step, Until

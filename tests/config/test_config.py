@@ -18,14 +18,12 @@ from larbinpy.config import (
     describe,
     kinds,
     load,
-    request_kinds,
     texts,
 )
-from larbinpy.config.grammar import read, read_value
-from larbinpy.config.host_pattern import HostPattern
-from larbinpy.config.request_kinds import Proxy
+from larbinpy.config.grammar import SITE, SiteBlock, SiteValue, read, read_value
+from larbinpy.config.kinds import Proxy
+from larbinpy.config.patterns import HostPattern
 from larbinpy.config.rule import ACCEPT, REJECT, parse_rule
-from larbinpy.config.site_block import SITE, SiteBlock, SiteValue
 from tests.support.checkout import ROOT
 
 EXAMPLE = ROOT / "larbin.conf"
@@ -250,15 +248,15 @@ _STRATEGIES = {
     kinds.SERVER: st.tuples(_ADDRESS, _PORT),
     kinds.DOMAIN: _DOMAIN.map(lambda host: "." + host),
     kinds.EXTENSION: _PART.map(lambda part: "." + part),
-    request_kinds.PROXY: st.none()
+    kinds.PROXY: st.none()
     | st.builds(Proxy, _DOMAIN, _PORT, st.sampled_from(["http", "https", "socks5h"]), st.just("")),
-    request_kinds.SEED: _DOMAIN.map(lambda host: f"http://{host}/"),
-    request_kinds.HEADER_LINE: _PART.map(lambda part: f"X-Own: {part}"),
-    request_kinds.HOSTS: _DOMAIN.map(HostPattern.parse),
-    request_kinds.COOKIES: st.none(),
-    request_kinds.CLIENT_CERT: st.none(),
-    request_kinds.CLIENT_KEY: st.none(),
-    request_kinds.SOURCE: _ADDRESS,
+    kinds.SEED: _DOMAIN.map(lambda host: f"http://{host}/"),
+    kinds.HEADER_LINE: _PART.map(lambda part: f"X-Own: {part}"),
+    kinds.HOSTS: _DOMAIN.map(HostPattern.parse),
+    kinds.COOKIES: st.none(),
+    kinds.CLIENT_CERT: st.none(),
+    kinds.CLIENT_KEY: st.none(),
+    kinds.SOURCE: _ADDRESS,
     kinds.SPECIFIC: st.tuples(_PART.map(lambda part: "image/" + part), _PART),
     kinds.FILE: st.just(str(EXAMPLE)),
     kinds.HOURS: st.lists(

@@ -3,7 +3,7 @@
 import pytest
 
 from larbinpy.config import ConfigError, load, texts
-from larbinpy.config.fleet_kinds import has_fleet_password
+from larbinpy.config.kinds import has_fleet_password
 
 
 @pytest.mark.parametrize(

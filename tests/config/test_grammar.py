@@ -10,7 +10,7 @@ import pytest
 
 from larbinpy.config import SETTINGS, Config, ConfigError, load
 from larbinpy.config.grammar import read
-from larbinpy.config.request_kinds import Proxy
+from larbinpy.config.kinds import Proxy
 
 # Every keyword of Larbin 2.6, in the layout of its own file.
 LARBIN = """\

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.config.host_pattern import HostPattern, HostPatterns
+from larbinpy.config.patterns import HostPattern, HostPatterns
 
 _HOSTS = ("docs.test", "www.docs.test", "a.b.docs.test", "mydocs.test", "test", "1.2.3.4", "[::1]")
 

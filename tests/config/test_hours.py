@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.config.hours import ALWAYS, Hours
-from larbinpy.frontier.sites.hours import SiteHours
+from larbinpy.config.kinds import ALWAYS, Hours
+from larbinpy.frontier.politeness import SiteHours
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from larbinpy.config import Config, ConfigError, check, describe, load
-from larbinpy.config.registered_domain import registered_domain
+from larbinpy.config.patterns import matches_some_url, regex, registered_domain
 from larbinpy.config.rule import parse_rule
-from larbinpy.config.url_glob import matches_some_url, regex
 
 
 def conf(tmp_path: Path, text: str) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from larbinpy.config import Config, ConfigError, check, load, texts
-from larbinpy.config.site_block import SiteBlock
+from larbinpy.config.grammar import SiteBlock
 
 
 @pytest.fixture(autouse=True)

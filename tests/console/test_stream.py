@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from larbinpy.console.stream import open_all, reader_may_leave
+from larbinpy.console.text import open_all, reader_may_leave
 
 
 def test_output_without_a_reader_is_dropped() -> None:

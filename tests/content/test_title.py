@@ -1,8 +1,8 @@
-"""`larbinpy.content.title`: the title among what calls itself one."""
+"""`larbinpy.content.html`: the title among what calls itself one."""
 
 import pytest
 
-from larbinpy.content.title import Titles, chosen
+from larbinpy.content.html import Titles, chosen
 
 URL = "http://www.example.test/a/page"
 

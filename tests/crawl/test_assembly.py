@@ -14,19 +14,19 @@ import pytest
 
 from larbinpy import Config, Start
 from larbinpy.config import ConfigError
-from larbinpy.config.host_pattern import HostPattern
-from larbinpy.config.request_kinds import Proxy
+from larbinpy.config.kinds import Proxy
+from larbinpy.config.patterns import HostPattern
 from larbinpy.crawl.assembly import Assembly
+from larbinpy.crawl.network import OTHER_FILES
 from larbinpy.crawl.participation import Alone
-from larbinpy.crawl.resources.network import OTHER_FILES
-from larbinpy.crawl.resources.surroundings import DEFAULT, Surroundings, Tuning
+from larbinpy.crawl.parts import DEFAULT, Surroundings, Tuning
 from larbinpy.dns.lookup import Answer
 from larbinpy.loop.poller import Poller
 from larbinpy.outcome import Outcome
 from larbinpy.output import Output
 from larbinpy.output.plug import NullOutput
+from larbinpy.storage.queues import owed_urls
 from larbinpy.storage.state import State, StateError
-from larbinpy.storage.store import owed_urls
 from tests.support.enginefakes import Clock
 from tests.support.frontiers import owed, pool_of
 from tests.support.ports import free_port

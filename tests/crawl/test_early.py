@@ -6,8 +6,8 @@ from collections.abc import Iterable
 import dns.message
 import pytest
 
-from larbinpy.crawl.resources.surroundings import Tuning
-from larbinpy.frontier.sizes import FrontierSizes
+from larbinpy.crawl.parts import Tuning
+from larbinpy.storage.sizes import FrontierSizes
 from tests.support.nameserver import NameServer, answer
 from tests.support.smallweb import ADDRESSES, Answer, Web
 from tests.support.smallworld import World, Worlds

@@ -6,10 +6,9 @@ from math import inf
 from types import SimpleNamespace
 from typing import Any
 
-from larbinpy.crawl.control.disk_pause import ROOM_WAIT, DiskPause
-from larbinpy.crawl.control.mode import Mode
 from larbinpy.crawl.ending import Finishing, Stopping
-from larbinpy.exit_status import Ending
+from larbinpy.crawl.mode import ROOM_WAIT, DiskPause, Mode
+from larbinpy.errors import Ending
 from larbinpy.output.plug import NO_REFRESH
 from tests.support.fakefeeder import FakeFeeder
 

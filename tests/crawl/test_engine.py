@@ -7,17 +7,16 @@ from typing import Any
 
 import pytest
 
-from larbinpy.crawl.control.disk_pause import ROOM_WAIT, DiskPause
-from larbinpy.crawl.control.mode import Mode
 from larbinpy.crawl.engine import Engine
 from larbinpy.crawl.intake import Intake, IntakeSettings
 from larbinpy.crawl.link_check import CheckRequests, LinkCheck
+from larbinpy.crawl.mode import ROOM_WAIT, DiskPause, Mode
 from larbinpy.crawl.requests import ROBOTS_SIZE, Requests
-from larbinpy.fetch.settings import Refusal
-from larbinpy.frontier.scope.scope import Scope
+from larbinpy.fetch.options import Refusal
+from larbinpy.frontier.scope import Scope
 from larbinpy.outcome import Outcome
 from larbinpy.output.plug import NullOutput
-from larbinpy.stats.counters import Stats
+from larbinpy.stats import Stats
 from larbinpy.url import Url
 from tests.support.enginefakes import (
     HTML,

@@ -11,8 +11,8 @@ import pytest
 from larbinpy import PlugError, Start
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
+from larbinpy.storage.queues import owed_urls
 from larbinpy.storage.state import State
-from larbinpy.storage.store import owed_urls
 from larbinpy.url import Url
 from tests.support.ports import free_port
 from tests.support.smallweb import ADDRESSES, Answer, Web

@@ -4,8 +4,8 @@ from math import inf
 from types import SimpleNamespace
 from typing import Any
 
-from larbinpy.crawl.housekeeping import Housekeeping
-from larbinpy.stats.counters import Stats
+from larbinpy.crawl.engine import Housekeeping
+from larbinpy.stats import Stats
 from tests.support.fakefeeder import FakeFeeder
 
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from larbinpy.crawl.intake import Intake, IntakeSettings
-from larbinpy.crawl.media_types import Types
+from larbinpy.crawl.request_options import Types
 from larbinpy.outcome import Outcome, of_status
 from larbinpy.output.plug import NoRefresh, NullOutput
 from larbinpy.page import Fate, Page
 from larbinpy.parse import Kind, Link, Parsed
-from larbinpy.stats.counters import Stats
+from larbinpy.stats import Stats
 from larbinpy.url import Url, hash64
 from tests.support.enginefakes import HTML, Clock, FakeNames
 from tests.support.fakefeeder import FakeFeeder

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from larbinpy.crawl.media_types import Types
+from larbinpy.crawl.request_options import Types
 from larbinpy.outcome import Outcome
 
 PAGES = ["text/html", "application/xhtml+xml", "application/xml", "text/xml", ""]

@@ -7,8 +7,8 @@ import pytest
 
 import larbinpy
 from larbinpy import PlugError, RequestOptions
+from larbinpy.storage.queues import owed_urls
 from larbinpy.storage.state import State
-from larbinpy.storage.store import owed_urls
 from larbinpy.url import Url
 from tests.support.ports import free_port
 from tests.support.smallweb import Web

@@ -11,9 +11,8 @@ from time import process_time
 import pytest
 
 from larbinpy import Start
-from larbinpy.output.mirror.account import Account, Kind
-from larbinpy.output.mirror.catalog import NAME, Catalog
-from larbinpy.output.mirror.front_page import title_in
+from larbinpy.output.mirror.browsable import title_in
+from larbinpy.output.mirror.catalog import NAME, Account, Catalog, Kind
 from larbinpy.output.mirror.paths import original_of
 from larbinpy.output.mirror.tree import Tree
 from tests.support.smallweb import Answer, Web

@@ -13,8 +13,7 @@ from click.testing import CliRunner
 
 from larbinpy import Start
 from larbinpy.cli import main
-from larbinpy.observe.report.formats import Report, csv_pieces, json_pieces
-from larbinpy.observe.report.text import whole
+from larbinpy.observe.report.formats import Report, csv_pieces, json_pieces, whole
 from tests.support.crawling import World as ProcessWorld
 from tests.support.crawling import html, missing, one_line
 from tests.support.ports import free_port

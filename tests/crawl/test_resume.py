@@ -381,8 +381,8 @@ def test_redirected_seed_is_not_asked_again(world: World) -> None:
 SHORT_GRACE = """
 import sys
 from larbinpy import Crawl, load
-from larbinpy.crawl.resources.surroundings import DEFAULT, Tuning
-from larbinpy.output.report import write_report
+from larbinpy.crawl.parts import DEFAULT, Tuning
+from larbinpy.output.log import write_report
 assert DEFAULT.grace == 10
 settings = {"LARBINPY_GUESSSITEMAP": "off"}
 crawl = Crawl(load(None, settings, ()), tuning=Tuning(grace=0.5))

@@ -6,10 +6,10 @@ from typing import Any, cast
 import pytest
 
 from larbinpy.config import Config, ConfigError
-from larbinpy.crawl.control.mode import Mode
+from larbinpy.crawl.mode import Mode
 from larbinpy.crawl.revisiting import Revisiting, check, make_revisiting
 from larbinpy.frontier.frontier import Frontier
-from larbinpy.revisit.due import DueAsk, DuePage
+from larbinpy.revisit.round import DueAsk, DuePage
 from larbinpy.url import Url
 
 

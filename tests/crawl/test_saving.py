@@ -7,13 +7,11 @@ from typing import Any
 
 import pytest
 
-from larbinpy.crawl.control.disk_pause import DiskPause
-from larbinpy.crawl.control.mode import Mode
-from larbinpy.crawl.saving import Saving
-from larbinpy.errors import DamagedError, passes
-from larbinpy.exit_status import CrawlState
+from larbinpy.crawl.mode import DiskPause, Mode
+from larbinpy.crawl.on_disk import Saving
+from larbinpy.errors import CrawlState, DamagedError, passes
 from larbinpy.outcome import Outcome
-from larbinpy.stats.counters import Stats
+from larbinpy.stats import Stats
 
 
 class Checkpoints:

@@ -8,7 +8,7 @@ import pytest
 from larbinpy import Config
 from larbinpy.crawl.single import fetch
 from larbinpy.dns.lookup import Answer
-from larbinpy.fetch.settings import Request
+from larbinpy.fetch.options import Request
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.url import Url

@@ -7,8 +7,7 @@ from itertools import product
 
 import pytest
 
-from larbinpy.observe.report.formats import Report, json_pieces
-from larbinpy.observe.report.text import whole
+from larbinpy.observe.report.formats import Report, json_pieces, whole
 from tests.support.smallweb import Answer, Web
 from tests.support.smallworld import Worlds
 

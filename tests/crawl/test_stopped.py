@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from larbinpy.console.terminal.log_tail import follow
+from larbinpy.console.terminal.client import follow_log
 from tests.support.crawling import Web, World, html, missing, moved, one_line
 from tests.support.ports import free_port
 
@@ -267,7 +267,7 @@ def test_following_a_log_survives_rotation(tmp_path: Path) -> None:
     next(steps)
     lines: list[bytes] = []
     with pytest.raises(KeyboardInterrupt):
-        lines.extend(follow([path], lambda seconds: next(steps)))
+        lines.extend(follow_log([path], lambda seconds: next(steps)))
     shown = [*(str(n) for n in range(10, 20)), "a", "half", "last", "new", "x"]
     assert [line.decode().strip() for line in lines] == shown
 
@@ -286,7 +286,7 @@ def test_several_logs_are_followed_by_time(tmp_path: Path) -> None:
     steps = script()
     lines: list[bytes] = []
     with pytest.raises(KeyboardInterrupt):
-        lines.extend(follow(paths, lambda seconds: next(steps)))
+        lines.extend(follow_log(paths, lambda seconds: next(steps)))
     assert b"".join(lines) == b"a\nb\nc\nd\ne\n"
 
 

@@ -20,11 +20,11 @@ import pytest
 
 from larbinpy.config import load
 from larbinpy.crawl.crawl import Crawl
-from larbinpy.crawl.resources.surroundings import Tuning
+from larbinpy.crawl.parts import Tuning
 from larbinpy.demo import Serving
-from larbinpy.frontier.sizes import FrontierSizes
 from larbinpy.output.warc.warc import WarcOutput
 from larbinpy.page import Page
+from larbinpy.storage.sizes import FrontierSizes
 from tests.support.crawling import Crawled, read_log
 from tests.support.killing import KillTest
 from tests.support.killweb import KnownWeb

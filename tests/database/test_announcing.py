@@ -8,8 +8,8 @@ import pytest
 
 from larbinpy.database.base import Writer
 from larbinpy.database.opening import open_writer, verify
-from larbinpy.database.prepared import Gone, Prepared, Unchanged
-from larbinpy.revisit.schedule import Schedule, ScheduleSettings
+from larbinpy.database.preparation import Gone, Prepared, Unchanged
+from larbinpy.revisit.plan import Schedule, ScheduleSettings
 from tests.support.databasepages import prepared
 from tests.support.databases import Database
 

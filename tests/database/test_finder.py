@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from larbinpy.database.base import Change, Finder, Wish
 from larbinpy.database.opening import open_writer
-from larbinpy.database.prepared import Gone
+from larbinpy.database.preparation import Gone
 from larbinpy.loop.clock import clock
 from larbinpy.search.query import Form, Item, Query, parse
 from tests.support.databasepages import prepared

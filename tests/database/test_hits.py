@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from larbinpy.database.base import Hit, Wish
-from larbinpy.database.hits import HitReader
-from larbinpy.database.ranking import Ranked
+from larbinpy.database.ranking import HitReader, Ranked
 from larbinpy.database.sqlite.schema import connect
 from tests.support.databases import File
 from tests.support.finderpages import fill, page

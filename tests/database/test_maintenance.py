@@ -7,8 +7,8 @@ import pytest
 
 from larbinpy.database.base import DatabaseError, Unavailable
 from larbinpy.database.opening import is_server, open_writer, optimize, rebuild, verify
-from larbinpy.database.prepared import Gone
-from larbinpy.database.writing.checking import PIECE
+from larbinpy.database.preparation import Gone
+from larbinpy.database.writing.filling import PIECE
 from tests.support.databasepages import prepared
 from tests.support.databases import Database
 

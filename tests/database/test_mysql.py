@@ -14,10 +14,9 @@ from click.testing import CliRunner
 
 from larbinpy.cli import main
 from larbinpy.database.base import DatabaseError, Position, Unavailable, Wish
-from larbinpy.database.mysql.address import Address
 from larbinpy.database.mysql.finder import Finder
-from larbinpy.database.mysql.server import Server, TooLong
-from larbinpy.database.mysql.words import columns_of, encoded, words_of
+from larbinpy.database.mysql.index import columns_in, encoded, index_words
+from larbinpy.database.mysql.server import Address, Server, TooLong
 from larbinpy.database.opening import open_finder, open_writer, rebuild, verify
 from tests.support.checkout import ROOT
 from tests.support.databasepages import prepared
@@ -300,7 +299,7 @@ def test_verify_knows_that_the_words_of_long_pages_are_cut(
     small_packets: int, database: OnServer
 ) -> None:
     page = prepared(A, noise(Random(5), 80_000), title="The sea")
-    words, _ = words_of((page.tokens["body"], *[""] * 5), 1 << 30)
+    words, _ = index_words((page.tokens["body"], *[""] * 5), 1 << 30)
     assert len(words.encode()) > small_packets / 2
     with closing(open_writer(database.where)) as writer:
         assert not writer.write([page])
@@ -364,12 +363,12 @@ def test_verify_sees_damage_of_the_index(database: OnServer, damage: str, says: 
 
 def test_words_of_a_page_and_back() -> None:
     tokens = ("网 c＋＋ a\u0300", "the sea", "", "link", "http a", "rest")  # noqa: RUF001
-    words, size = words_of(tokens, 10**6)
+    words, size = index_words(tokens, 10**6)
     assert size == 9
-    assert columns_of(words)["body"] == ["网__", "c_ff0b__ff0b_", "a_300_"]
-    assert columns_of(words)["heading"] == []
-    cut, _ = words_of(tokens, 60)
-    assert columns_of(cut)["title"] == ["the", "sea"]
+    assert columns_in(words)["body"] == ["网__", "c_ff0b__ff0b_", "a_300_"]
+    assert columns_in(words)["heading"] == []
+    cut, _ = index_words(tokens, 60)
+    assert columns_in(cut)["title"] == ["the", "sea"]
     assert encoded("w" * 90) != encoded("w" * 91)
     assert len(encoded("w" * 90)[0]) < 84
 

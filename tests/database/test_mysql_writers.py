@@ -12,10 +12,9 @@ from random import Random
 import pytest
 
 from larbinpy.database.base import Position, Unavailable, Writer
-from larbinpy.database.mysql.locks import turn
-from larbinpy.database.mysql.server import Server
+from larbinpy.database.mysql.server import Server, turn
 from larbinpy.database.opening import open_finder, open_writer, optimize, rebuild, verify
-from larbinpy.database.prepared import Gone, Visit
+from larbinpy.database.preparation import Gone, Visit
 from larbinpy.database.writing.anchors import MOST
 from tests.support.databasepages import prepared
 from tests.support.databases import OnServer

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from larbinpy.database.opening import open_finder, open_writer, rebuild, verify
-from larbinpy.database.prepared import Gone, Prepared
+from larbinpy.database.preparation import Gone, Prepared
 from tests.support.databasepages import prepared
 from tests.support.databases import Database
 

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from larbinpy.content import read
-from larbinpy.database.preparation import prepare
-from larbinpy.database.prepared import Anchor, Dated, Packed, Prepared, target_of
+from larbinpy.database.preparation import Anchor, Dated, Packed, Prepared, prepare, target_of
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page, timestamp
 from larbinpy.search.fingerprint import keys

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from larbinpy.database.base import Wish
-from larbinpy.database.conditions import Condition, Within
+from larbinpy.database.base import Condition, Wish, Within
 from larbinpy.database.ranking import CANDIDATES, Counts, Ranked, Scored, find
 from larbinpy.search.query import Item
 from tests.support.questions import item, query

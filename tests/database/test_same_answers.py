@@ -8,7 +8,7 @@ import pytest
 
 from larbinpy.database.base import Finder, Wish
 from larbinpy.database.opening import open_writer
-from larbinpy.database.prepared import Prepared
+from larbinpy.database.preparation import Prepared
 from larbinpy.loop.clock import clock
 from larbinpy.search.query import Item, Query, parse
 from tests.support.databasepages import prepared

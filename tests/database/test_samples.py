@@ -8,7 +8,7 @@ import pytest
 
 from larbinpy.database.base import DatabaseError, Stored
 from larbinpy.database.opening import open_finder, open_writer, rebuild, verify
-from larbinpy.database.prepared import Packed, Prepared
+from larbinpy.database.preparation import Packed, Prepared
 from tests.support.databasepages import prepared
 from tests.support.databases import Database
 

@@ -7,9 +7,9 @@ import pytest
 
 from larbinpy.database.base import Writer
 from larbinpy.database.opening import open_writer
-from larbinpy.database.prepared import Failed, Gone, Unchanged
-from larbinpy.revisit.due import DueAsk
-from larbinpy.revisit.schedule import Schedule, ScheduleSettings
+from larbinpy.database.preparation import Failed, Gone, Unchanged
+from larbinpy.revisit.plan import Schedule, ScheduleSettings
+from larbinpy.revisit.round import DueAsk
 from tests.support.databasepages import prepared
 from tests.support.databases import Database
 

@@ -9,10 +9,8 @@ import pytest
 import zstandard
 
 from larbinpy.database.base import DatabaseError, Finder, Found, Hit, Wish
-from larbinpy.database.exchange import fields_of, found_of
-from larbinpy.database.merging import merged
 from larbinpy.database.opening import open_finder, open_writer
-from larbinpy.database.several import SeveralFinders, open_finders
+from larbinpy.database.several import SeveralFinders, fields_of, found_of, merged, open_finders
 from larbinpy.search.query import Query
 from tests.support.databasepages import prepared
 from tests.support.fakefinder import FakeFinder

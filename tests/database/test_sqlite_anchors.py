@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from larbinpy.database.prepared import Anchor
+from larbinpy.database.preparation import Anchor
 from larbinpy.database.sqlite.schema import connect
 from larbinpy.database.writing.anchors import LONGEST, MOST, Anchors
 

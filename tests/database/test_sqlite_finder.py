@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from larbinpy.database.base import DatabaseError, Wish
-from larbinpy.database.conditions import AllOf
-from larbinpy.database.prepared import Packed
+from larbinpy.database.base import AllOf, DatabaseError, Wish
+from larbinpy.database.preparation import Packed
 from larbinpy.database.sqlite.finder import Finder
 from larbinpy.database.sqlite.index import FtsIndex, TimeLimit
 from larbinpy.database.sqlite.schema import connect

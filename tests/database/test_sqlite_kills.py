@@ -12,7 +12,7 @@ import pytest
 
 from larbinpy.database.base import Position
 from larbinpy.database.opening import open_writer
-from larbinpy.database.prepared import Prepared
+from larbinpy.database.preparation import Prepared
 from larbinpy.database.sqlite.schema import connect
 from tests.support.databasepages import prepared
 from tests.support.moments import moments

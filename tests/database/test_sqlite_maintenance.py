@@ -10,10 +10,10 @@ import pytest
 
 from larbinpy.database.base import DatabaseError, Unavailable
 from larbinpy.database.opening import open_writer, optimize, rebuild, verify
-from larbinpy.database.prepared import Gone
+from larbinpy.database.preparation import Gone
 from larbinpy.database.sqlite.schema import connect
 from larbinpy.database.sqlite.writer import Writer
-from larbinpy.database.writing.checking import PIECE
+from larbinpy.database.writing.filling import PIECE
 from tests.support.databasepages import prepared
 
 PAGES = [

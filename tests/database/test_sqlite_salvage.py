@@ -11,7 +11,7 @@ import zstandard
 
 from larbinpy.database.base import DatabaseError, Position, Salvaged, Unavailable
 from larbinpy.database.opening import open_finder, open_writer, rebuild, salvage, verify
-from larbinpy.database.prepared import Gone, target_of
+from larbinpy.database.preparation import Gone, target_of
 from larbinpy.database.records import unpacked_text
 from larbinpy.database.sqlite.schema import BLOCK, connect, salvage_hint
 from tests.support.databasepages import prepared

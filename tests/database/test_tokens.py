@@ -1,6 +1,6 @@
-"""`larbinpy.database.tokens`: the tokens of pages."""
+"""`larbinpy.database.preparation`: the tokens of pages."""
 
-from larbinpy.database.tokens import page_tokens
+from larbinpy.database.preparation import page_tokens
 from larbinpy.search.segment import tokens
 
 

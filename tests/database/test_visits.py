@@ -7,7 +7,7 @@ import pytest
 
 from larbinpy.database.base import Writer
 from larbinpy.database.opening import open_writer
-from larbinpy.database.prepared import Gone, Unchanged
+from larbinpy.database.preparation import Gone, Unchanged
 from tests.support.databasepages import prepared
 from tests.support.databases import Database
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from larbinpy.database.base import Position, Writer
 from larbinpy.database.opening import open_writer, verify
-from larbinpy.database.prepared import Gone, Unchanged, Visit
+from larbinpy.database.preparation import Gone, Unchanged, Visit
 from tests.support.databasepages import prepared
 from tests.support.databases import Database
 

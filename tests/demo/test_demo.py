@@ -16,8 +16,7 @@ import pytest
 
 from larbinpy.config import load
 from larbinpy.demo import Location, Serving, build, demo_conf, truth
-from larbinpy.demo.names import NameServer
-from larbinpy.demo.server import WebRequest, WebServer, bind_all, parse_request
+from larbinpy.demo.server import NameServer, WebRequest, WebServer, bind_all, parse_request
 from larbinpy.demo.site import HTML, LinkKind, Resource
 from larbinpy.outcome import Outcome, of_status
 from larbinpy.page import Page

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.dns.address import is_public
+from larbinpy.dns.lookup import is_public
 
 
 @pytest.mark.parametrize(

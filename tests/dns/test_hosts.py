@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from larbinpy.dns.hosts import read_hosts, system_servers
+from larbinpy.dns.resolver import read_hosts, system_servers
 
 
 def test_hosts(tmp_path: Path) -> None:

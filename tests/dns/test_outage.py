@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 
-from larbinpy.dns.outage import Outage
+from larbinpy.dns.resolver import Outage
 from tests.support.nameserver import NameServer, PlainServer, address_of
 from tests.support.resolverworld import World as Names
 from tests.support.resolverworld import found

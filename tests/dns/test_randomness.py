@@ -2,7 +2,7 @@
 
 from random import Random
 
-from larbinpy.dns.randomness import RandomBytes
+from larbinpy.dns.questions import RandomBytes
 
 
 def test_each_octet_is_given_out_once() -> None:

@@ -6,7 +6,7 @@ import zlib
 import pytest
 import zstandard
 
-from larbinpy.fetch.codings import Decoded, decode
+from larbinpy.fetch.transfer import Decoded, decode
 
 TEXT = b"<p>A page.</p>" * 200
 GZIP, ZSTD = gzip.compress(TEXT, mtime=0), zstandard.compress(TEXT)

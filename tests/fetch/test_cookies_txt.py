@@ -12,9 +12,8 @@ from threading import Thread
 import pycurl
 import pytest
 
-from larbinpy.crawl.cookie_note import cookie_notes
-from larbinpy.fetch.cookies import Jar
-from larbinpy.fetch.cookies_txt import cookie_lines, write
+from larbinpy.crawl.resumed import cookie_notes
+from larbinpy.fetch.cookies import Jar, cookie_lines, write
 
 YEAR_2100 = 4102444800
 

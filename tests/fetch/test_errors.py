@@ -3,7 +3,7 @@
 import pycurl
 import pytest
 
-from larbinpy.fetch.errors import by_proxy, meaning
+from larbinpy.fetch.options import by_proxy, meaning
 from larbinpy.outcome import Outcome
 
 

@@ -14,7 +14,7 @@ import zstandard
 from _pytest.mark import ParameterSet
 
 from larbinpy.fetch.fetcher import printable_detail
-from larbinpy.fetch.settings import FetchSettings, Refusal, Request, RequestOptions
+from larbinpy.fetch.options import FetchSettings, Refusal, Request, RequestOptions
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.url import Url, canonical

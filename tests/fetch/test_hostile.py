@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from larbinpy.fetch.settings import FetchSettings
+from larbinpy.fetch.options import FetchSettings
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.url import canonical

@@ -7,8 +7,7 @@ from functools import partial
 import pycurl
 import pytest
 
-from larbinpy.fetch.cookies import Jar, NoJar
-from larbinpy.fetch.jars import Jars, LoginJars, login_jar
+from larbinpy.fetch.cookies import Jar, Jars, LoginJars, NoJar, login_jar
 
 SITE = "https://a.test"
 #: The same host by another port and by another scheme, and other hosts.

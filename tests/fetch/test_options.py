@@ -6,8 +6,15 @@ from typing import Any
 import pycurl
 import pytest
 
-from larbinpy.fetch.options import LENIENCY, common, shared, single
-from larbinpy.fetch.settings import FetchSettings, Request, RequestOptions
+from larbinpy.fetch.options import (
+    LENIENCY,
+    FetchSettings,
+    Request,
+    RequestOptions,
+    common,
+    shared,
+    single,
+)
 from larbinpy.url import Url
 from tests.support.webserver import Loop, anything, once, reply
 

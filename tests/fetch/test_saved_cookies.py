@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from larbinpy.fetch.cookies import Jar, NoJar
-from larbinpy.fetch.saved_cookies import Mark, SavedCookies
+from larbinpy.fetch.cookies import Jar, Mark, NoJar, SavedCookies
 from larbinpy.url import Url
 
 URL = Url("http://a.test/", 5)

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.fetch.throttle import Throttle
+from larbinpy.fetch.brake import Throttle
 
 
 def test_a_second_of_bytes_and_then_as_they_come() -> None:

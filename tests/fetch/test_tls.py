@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from larbinpy.fetch.settings import FetchSettings
+from larbinpy.fetch.options import FetchSettings
 from larbinpy.outcome import Outcome
 from tests.support.certificates import self_signed
 from tests.support.webserver import OPTIONS, Act, Loop, once, reply

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.fetch.settings import Accept, Refusal, Request
+from larbinpy.fetch.options import Accept, Refusal, Request
 from larbinpy.fetch.transfer import (
     MAX_HEADER_BYTES,
     MAX_HEADER_LINES,
@@ -18,9 +18,8 @@ from larbinpy.fetch.transfer import (
     Transfer,
     declared_length,
 )
-from larbinpy.outcome import Outcome
+from larbinpy.outcome import Outcome, reason
 from larbinpy.page import Page
-from larbinpy.reason import reason
 from larbinpy.url import Url
 from tests.support.webserver import OPTIONS, anything
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from larbinpy.crawl.fleet.area import SharedArea
-from larbinpy.fleet.area import AreaLog
-from larbinpy.frontier.scope.seed_area import SeedArea
+from larbinpy.crawl.fleet.frontier import SharedArea
+from larbinpy.fleet.board import AreaLog
+from larbinpy.frontier.scope import SeedArea
 
 
 class Pair:

@@ -7,7 +7,7 @@ import pytest
 
 from larbinpy.crawl.fleet.remote import Remote
 from larbinpy.errors import UserError
-from larbinpy.fleet.area import AreaLog
+from larbinpy.fleet.board import AreaLog
 from larbinpy.fleet.vault import CrawlState, SiteWait, Verdict
 from tests.support.fleetworld import Boards
 from tests.support.redisserver import RedisServer

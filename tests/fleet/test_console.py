@@ -8,9 +8,7 @@ from typing import Any, cast
 import pytest
 
 from larbinpy.console.terminal.prompt import Script
-from larbinpy.crawl.fleet.console import FleetConsole
-from larbinpy.crawl.fleet.remote import Remote
-from larbinpy.crawl.fleet.text import LOGINS_STAY
+from larbinpy.crawl.fleet.remote import LOGINS_STAY, FleetConsole, Remote
 from larbinpy.url import typed
 
 

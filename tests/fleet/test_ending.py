@@ -1,6 +1,6 @@
 import pytest
 
-from larbinpy.fleet.ending import Ending
+from larbinpy.fleet.ownership import Ending
 from larbinpy.fleet.vault import NOBODY, Standing
 
 DONE = Standing("a.1", 7, 0, 0)

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from larbinpy.crawl.fleet.gathering import Gathering
-from larbinpy.fleet.answers import is_settled
-from larbinpy.fleet.board import SILENT, Board, Report
+from larbinpy.crawl.fleet.remote import Gathering
+from larbinpy.fleet.board import SILENT, Board, Report, is_settled
 from larbinpy.fleet.vault import CrawlState, Then
 
 PATIENCE = 600.0

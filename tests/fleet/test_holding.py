@@ -1,6 +1,6 @@
 import pytest
 
-from larbinpy.fleet.holding import Holding, Stage
+from larbinpy.fleet.ownership import Holding, Stage
 from larbinpy.fleet.vault import Standing
 
 

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.fleet.journal import Journal
-from larbinpy.fleet.letters import pack, unpack
+from larbinpy.fleet.journal import Journal, pack, unpack
 from larbinpy.fleet.vault import Commit, SiteWait
 
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.fleet.letters import pack, unpack
+from larbinpy.fleet.journal import pack, unpack
 
 LINES = st.lists(st.text(st.characters(blacklist_characters="\n", codec="utf-8")), min_size=1)
 

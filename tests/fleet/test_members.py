@@ -1,5 +1,4 @@
-from larbinpy.fleet.members import ABORT, CERTAIN, DEAD, Members
-from larbinpy.fleet.vault import CrawlState, Present
+from larbinpy.fleet.vault import ABORT, CERTAIN, DEAD, CrawlState, Members, Present
 
 
 def present(**counters: int) -> Present:

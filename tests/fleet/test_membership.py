@@ -8,20 +8,18 @@ from typing import Any
 import pytest
 
 from larbinpy.config import Config
-from larbinpy.crawl.control.mode import Mode
-from larbinpy.crawl.control.restart import Restart
 from larbinpy.crawl.fleet.frontier import SharedAdmission, SharedFrontier, SharedSequencer
 from larbinpy.crawl.fleet.membership import LocalShards, Membership
-from larbinpy.crawl.fleet.reports import Work
-from larbinpy.fetch.settings import Request, RequestOptions
+from larbinpy.crawl.fleet.steering import Work
+from larbinpy.crawl.mode import Mode, Restart
+from larbinpy.fetch.options import Request, RequestOptions
 from larbinpy.fleet.identity import Identity
-from larbinpy.fleet.journal import Journal
-from larbinpy.fleet.letters import pack, unpack
+from larbinpy.fleet.journal import Journal, pack, unpack
 from larbinpy.fleet.memory.engine import Engine
-from larbinpy.fleet.shards import shard_of
+from larbinpy.fleet.ownership import shard_of
 from larbinpy.fleet.vault import CrawlState
 from larbinpy.output.plug import NoFeeder
-from larbinpy.storage.store import encode
+from larbinpy.storage.queues import encode
 from larbinpy.url import Url
 from tests.support.enginefakes import Clock, FakeFetcher
 from tests.support.frontiers import World, make_frontier

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from larbinpy.crawl.resources.network import ProxyNames
+from larbinpy.crawl.network import ProxyNames
 from larbinpy.dns.lookup import Answer
 from tests.support.sharednames import TIME, FakeNames, NamesWorld
 

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from larbinpy.fleet.letters import pack
-from larbinpy.fleet.members import ABORT
+from larbinpy.fleet.journal import pack
 from larbinpy.fleet.memory.connection import MemoryVault
-from larbinpy.fleet.vault import Away, Behind, CrawlState, Verdict
+from larbinpy.fleet.vault import ABORT, Away, Behind, CrawlState, Verdict
 from tests.support.fleetmodel import STEP, WAIT, Crawl, World, machine
 
 

@@ -5,9 +5,8 @@ from typing import Any
 
 from larbinpy.config import Config
 from larbinpy.console.ports.commands import CommandSteps
-from larbinpy.crawl.control.mode import Mode
-from larbinpy.crawl.fleet.orders import Orders
-from larbinpy.crawl.fleet.steering import Steering
+from larbinpy.crawl.fleet.steering import Orders, Steering
+from larbinpy.crawl.mode import Mode
 from larbinpy.fleet.vault import Away, CrawlState, Then
 
 

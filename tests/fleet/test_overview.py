@@ -8,14 +8,12 @@ from typing import Any
 import pytest
 
 from larbinpy.config import Config
-from larbinpy.fleet.redis.asking import Asker
+from larbinpy.fleet.identity import shared
 from larbinpy.fleet.redis.client import Client
-from larbinpy.fleet.redis.overview import Found, Overview
-from larbinpy.fleet.redis.places import Places
+from larbinpy.fleet.redis.overview import Asker, Found, Overview, Places
 from larbinpy.fleet.redis.topology import RedisAway
 from larbinpy.fleet.redis.vault import RedisVault
 from larbinpy.fleet.redis.wire import Address
-from larbinpy.fleet.settings import shared
 from larbinpy.fleet.vault import Crawl, CrawlState
 from larbinpy.loop.poller import Poller
 from tests.support.redisjoin import address, settings_of

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from larbinpy.fleet.holding import LINES
-from larbinpy.fleet.letters import pack
+from larbinpy.fleet.journal import pack
 from larbinpy.fleet.memory.engine import Data
+from larbinpy.fleet.ownership import LINES
 from larbinpy.fleet.vault import Away
 from tests.support.fleetmodel import SHARDS, World
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from larbinpy.crawl.control.mode import Mode
-from larbinpy.crawl.fleet.page_limit import PageLimit
+from larbinpy.crawl.fleet.steering import PageLimit
+from larbinpy.crawl.mode import Mode
 from larbinpy.fleet.memory.engine import Engine
 from tests.support.memoryboard import MemoryBoard, Pages, Posted
 

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from larbinpy.fleet.identity import are_namesakes, has_ended, node_of, session_name
-from larbinpy.fleet.process import new_mark
+from larbinpy.fleet.identity import are_namesakes, has_ended, new_mark, node_of, session_name
 
 _PRINTS_ITS_MARK = """
 from larbinpy.fleet.identity import session_name

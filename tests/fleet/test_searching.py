@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from larbinpy.config import Config
-from larbinpy.crawl.fleet.searching import as_one, nodes_to_ask, order_of, shown_database
+from larbinpy.crawl.fleet.remote import as_one, nodes_to_ask, order_of, shown_database
 from larbinpy.database.base import DatabaseError, Found, Hit, Wish
-from larbinpy.database.exchange import fields_of
 from larbinpy.database.opening import verify
+from larbinpy.database.several import fields_of
 from larbinpy.fleet.board import SILENT, Board, Report
 from larbinpy.fleet.vault import CrawlState
 from tests.support.crawling import Asked, html, ok

@@ -5,12 +5,11 @@ from typing import Any
 
 import pytest
 
-from larbinpy.crawl.fleet.frontier import FULL_DEPTH
-from larbinpy.crawl.fleet.seeding import Seeding, post_all
-from larbinpy.fleet.area import AreaLog
-from larbinpy.fleet.letters import unpack
+from larbinpy.crawl.fleet.frontier import FULL_DEPTH, Seeding, post_all
+from larbinpy.fleet.board import AreaLog
+from larbinpy.fleet.journal import unpack
 from larbinpy.fleet.vault import Away, CrawlState, Then
-from larbinpy.storage.store import decode
+from larbinpy.storage.queues import decode
 
 
 class Board:

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from larbinpy.config import SETTINGS, Config, ConfigError, load
-from larbinpy.fleet.settings import OWN, joined, shared
+from larbinpy.fleet.identity import OWN, joined, shared
 
 
 def config(*lines: str, tmp: str = "") -> Config:

@@ -1,4 +1,4 @@
-from larbinpy.fleet.shards import Shares, shard_of, shards_by_site
+from larbinpy.fleet.ownership import Shares, shard_of, shards_by_site
 
 
 def test_a_host_always_has_the_same_shard() -> None:

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from larbinpy.fleet.share import PageShare
+from larbinpy.fleet.board import PageShare
 from tests.support.memoryboard import Pages
 
 

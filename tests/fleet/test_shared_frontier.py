@@ -11,9 +11,9 @@ from larbinpy.crawl.fleet.frontier import (
     SharedFrontier,
     SharedSequencer,
 )
-from larbinpy.frontier.scope.traps import TrapSettings
+from larbinpy.frontier.traps import TrapSettings
 from larbinpy.outcome import Outcome
-from larbinpy.storage.store import decode, encode
+from larbinpy.storage.queues import decode, encode
 from larbinpy.url import Url, fingerprint
 from tests.support.frontiers import World, links, make_frontier, owed, queued
 

@@ -9,9 +9,8 @@ import pytest
 from larbinpy.crawl.fleet.frontier import SharedAdmission, SharedFrontier, SharedSequencer
 from larbinpy.fleet.journal import Journal
 from larbinpy.fleet.vault import SiteWait
-from larbinpy.frontier.scope.traps import TrapSettings
-from larbinpy.frontier.sites.politeness import Waits
-from larbinpy.frontier.sites.settings import SiteLimits, SiteSettings
+from larbinpy.frontier.politeness import SiteLimits, SiteSettings, Waits
+from larbinpy.frontier.traps import TrapSettings
 from larbinpy.outcome import Outcome
 from larbinpy.url import Url
 from tests.support.frontiers import (

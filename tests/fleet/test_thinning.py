@@ -2,11 +2,10 @@
 
 from typing import Any
 
-from larbinpy.fleet.journal import Journal
-from larbinpy.fleet.letters import unpack
+from larbinpy.fleet.journal import Journal, unpack
 from larbinpy.fleet.memory.connection import MemoryVault
 from larbinpy.fleet.memory.engine import Engine
-from larbinpy.fleet.thinning import Thinning
+from larbinpy.fleet.node import Thinning
 from larbinpy.fleet.vault import Taken, Verdict
 
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from larbinpy.crawl.fleet.turns import LEASE, Turns
-from larbinpy.fetch.settings import Request, RequestOptions
+from larbinpy.crawl.fleet.membership import LEASE, Turns
+from larbinpy.fetch.options import Request, RequestOptions
 from larbinpy.url import Url
 from tests.support.enginefakes import FakeFetcher
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from larbinpy.frontier.address_settings import AddressSettings
+from larbinpy.frontier.addresses import AddressSettings
 
 ADDRESSES = ("127.0.0.1", "192.0.2.1")
 

@@ -8,11 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.frontier.admission import Admission
-from larbinpy.frontier.recent_links import RecentHashes, RecentLinks
-from larbinpy.frontier.scope.folding import Folding
-from larbinpy.frontier.scope.scope import Scope
-from larbinpy.frontier.scope.traps import Traps, TrapSettings
+from larbinpy.frontier.admission import Admission, Folding, RecentHashes, RecentLinks
+from larbinpy.frontier.scope import Scope
+from larbinpy.frontier.traps import Traps, TrapSettings
 from larbinpy.native import native
 from larbinpy.outcome import Outcome
 from larbinpy.parse import Kind, Link

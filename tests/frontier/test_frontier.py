@@ -10,18 +10,16 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from larbinpy.crawl.resources.on_disk import saved_by
+from larbinpy.crawl.on_disk import saved_by
 from larbinpy.dns.lookup import Answer
 from larbinpy.frontier.frontier import Frontier
-from larbinpy.frontier.sites.states import State
-from larbinpy.frontier.sizes import DEFAULT_SIZES
+from larbinpy.frontier.site import State
 from larbinpy.outcome import Outcome
 from larbinpy.parse import Kind, Link
-from larbinpy.storage.checkpoints import Checkpoints
-from larbinpy.storage.sizes import StoreSizes
-from larbinpy.storage.state import SavedPart
+from larbinpy.storage.queues import decode, owed_urls
+from larbinpy.storage.sizes import DEFAULT_SIZES, StoreSizes
+from larbinpy.storage.state import Checkpoints, SavedPart
 from larbinpy.storage.state import State as Folder
-from larbinpy.storage.store import decode, owed_urls
 from larbinpy.url import Url, host_of
 from tests.support.faultydisk import FaultyDisk
 from tests.support.frontiers import (

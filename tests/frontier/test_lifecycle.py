@@ -6,12 +6,10 @@ from typing import Any
 
 import pytest
 
-from larbinpy.dns.address import is_public
-from larbinpy.dns.lookup import Answer
+from larbinpy.dns.lookup import Answer, is_public
 from larbinpy.fetch.robots import MAX_SIZE, Rules
 from larbinpy.frontier.frontier import Frontier
-from larbinpy.frontier.sites.named_site import NamedSite
-from larbinpy.frontier.sites.states import State
+from larbinpy.frontier.site import NamedSite, State
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.url import Url

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from larbinpy.frontier.sites.states import State
+from larbinpy.frontier.site import State
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.url import Url
@@ -156,8 +156,7 @@ def test_a_login_that_fails_once_is_tried_again(make: MakeWorld) -> None:
 
 
 def test_a_site_at_its_limit_in_the_middle_of_a_login(make: MakeWorld) -> None:
-    from larbinpy.frontier.sites.politeness import Waits
-    from larbinpy.frontier.sites.settings import SiteLimits, SiteSettings
+    from larbinpy.frontier.politeness import SiteLimits, SiteSettings, Waits
 
     few = SiteSettings(Waits(0.0, 600), limits=SiteLimits(received=100))
     logins = FakeLogins([LOGIN, LOGIN])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from larbinpy.frontier.sites.states import State
+from larbinpy.frontier.site import State
 from larbinpy.outcome import Outcome
 from tests.support.fakelogins import DOOR, FakeLogins
 from tests.support.fakeprobes import PROBE, FakeProbes

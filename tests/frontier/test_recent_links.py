@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from larbinpy.frontier.recent_links import RecentHashes, RecentLinks
+from larbinpy.frontier.admission import RecentHashes, RecentLinks
 from larbinpy.native import native
 from larbinpy.parse import Kind, Link
 from larbinpy.parse.link import PackedLinks

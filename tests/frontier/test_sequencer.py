@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from larbinpy.frontier.sequencer import LIMIT, Sequencer
-from larbinpy.frontier.sizes import FrontierSizes
-from larbinpy.storage.sizes import StoreSizes
-from larbinpy.storage.store import Store, decode, encode
+from larbinpy.storage.queues import Store, decode, encode
+from larbinpy.storage.sizes import FrontierSizes, StoreSizes
 from larbinpy.url import Url
 from tests.support.faultydisk import READS, FaultyDisk
 

@@ -4,7 +4,7 @@ import pytest
 
 from larbinpy.dns.lookup import Answer
 from larbinpy.frontier.frontier import Frontier
-from larbinpy.frontier.sizes import FrontierSizes
+from larbinpy.storage.sizes import FrontierSizes
 from tests.support.frontiers import WALL, make_frontier, named, reply, taken
 
 

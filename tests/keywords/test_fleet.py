@@ -2,7 +2,7 @@
 
 import pytest
 
-from larbinpy.fleet.shards import shard_of
+from larbinpy.fleet.ownership import shard_of
 from tests.support.keywords import effect_of
 from tests.support.redisjoin import settings_of
 from tests.support.redisserver import RedisServer

@@ -10,8 +10,8 @@ import pytest
 from larbinpy import Start
 from larbinpy.output.mirror.browsable import BrowsableMirror
 from larbinpy.output.mirror.catalog import Catalog, is_rewritten
+from larbinpy.storage.queues import owed_urls
 from larbinpy.storage.state import State, StateError
-from larbinpy.storage.store import owed_urls
 from tests.support.keywords import effect_of
 from tests.support.ports import free_port
 from tests.support.smallweb import Answer, Web

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from larbinpy import Start
-from larbinpy.output.link_record import LinkReader
+from larbinpy.output.links import LinkReader
+from larbinpy.storage.queues import owed_urls
 from larbinpy.storage.state import State
-from larbinpy.storage.store import owed_urls
 from tests.support.keywords import effect_of
 from tests.support.smallweb import Web
 from tests.support.smallworld import World, Worlds

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from larbinpy.storage.queues import owed_urls
 from larbinpy.storage.state import State
-from larbinpy.storage.store import owed_urls
 from tests.support import promlint
 from tests.support.keywords import effect_of
 from tests.support.ports import free_port

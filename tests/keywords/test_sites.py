@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from larbinpy import Start
-from larbinpy.console.status.health import Level, findings
+from larbinpy.console.status.overview import Level, findings
 from tests.support.keywords import effect_of
 from tests.support.ports import free_port
 from tests.support.smallweb import Answer, Web

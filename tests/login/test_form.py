@@ -10,9 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from larbinpy.login.exchange import Ask, LoginFailed
-from larbinpy.login.methods.form import password_form, steps, user_form
-from larbinpy.login.methods.form_data import encoded, urlencoded
-from larbinpy.login.methods.html_form import forms_of
+from larbinpy.login.methods.form import (
+    encoded,
+    forms_of,
+    password_form,
+    steps,
+    urlencoded,
+    user_form,
+)
 from larbinpy.login.session import Session, SessionState
 from larbinpy.login.spec import Login, Method
 from larbinpy.page import Page

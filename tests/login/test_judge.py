@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.login.judge import Judge, Standing, has_password_field, refresh_target
-from larbinpy.login.pages import LoginPages
+from larbinpy.login.judge import Judge, LoginPages, Standing, has_password_field, refresh_target
 from larbinpy.login.spec import Login, Method
 from larbinpy.page import Page
 from tests.support.loginpages import redirect, reply, silence

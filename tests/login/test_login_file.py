@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from larbinpy.config import ConfigError
-from larbinpy.login import login_file
-from larbinpy.login.login_file import examine, explained, login_pages
+from larbinpy.login import file
+from larbinpy.login.file import examine, explained, login_pages
 from larbinpy.login.spec import Login, Method
 
 SECRET = "s3cr3t-Word"
@@ -42,7 +42,7 @@ def read(
     environ: Mapping[str, str] | None = None,
     ask: Callable[[str], str] = no_terminal,
 ) -> tuple[Login, ...]:
-    return login_file.read(path, environ or {}, ask)
+    return file.read(path, environ or {}, ask)
 
 
 def wrong(path: str, environ: Mapping[str, str] | None = None) -> list[str]:
@@ -464,7 +464,7 @@ def test_an_exception_while_reading_shows_no_secret(
     write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write(table('method = "basic"', 'user = "me"', f'password = "{SECRET}"'))
-    for place in ("login_table.Login", "login_file.Table", "secrets.checked"):
+    for place in ("file.Login", "file.Table", "spec.checked"):
 
         def broken(*arguments: object, **named: object) -> None:
             raise RuntimeError("broken")
@@ -480,7 +480,7 @@ def test_a_process_with_secrets_leaves_no_core(write: Write) -> None:
     path = write(table('method = "bearer"', 'token = "abc"'))
     program = (
         "import resource\n"
-        "from larbinpy.login.login_file import read\n"
+        "from larbinpy.login.file import read\n"
         "_, hard = resource.getrlimit(resource.RLIMIT_CORE)\n"
         "resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))\n"
         f"read({path!r})\n"
@@ -494,7 +494,7 @@ def test_a_process_with_secrets_leaves_no_core(write: Write) -> None:
 
 def test_no_terminal_is_an_error(write: Write) -> None:
     path = write(table('method = "bearer"', 'token = "ask"'))
-    program = f"from larbinpy.login.login_file import read\nprint(read({path!r})[0].token)"
+    program = f"from larbinpy.login.file import read\nprint(read({path!r})[0].token)"
     command = [sys.executable, "-c", program]
     found = subprocess.run(
         command, capture_output=True, text=True, timeout=60, start_new_session=True, check=False
@@ -510,7 +510,7 @@ def test_what_is_typed_on_the_terminal_is_not_shown(write: Write) -> None:
     main, own = os.openpty()
     program = (
         f"import os\nos.close(os.open({os.ttyname(own)!r}, os.O_RDWR))\n"
-        "from larbinpy.login.login_file import read\n"
+        "from larbinpy.login.file import read\n"
         f"print(read({path!r}), read({path!r})[0].token)"
     )
     with subprocess.Popen(

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from larbinpy.login.login_file import examine, explained
-from larbinpy.login.login_table import KEYS
+from larbinpy.login.file import KEYS, examine, explained
 from larbinpy.login.spec import Method
 from tests.support.checkout import ROOT
 

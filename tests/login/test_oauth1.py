@@ -12,7 +12,7 @@ from oauthlib.oauth1.rfc5849 import signature
 
 from larbinpy.login.exchange import Grant
 from larbinpy.login.methods import request_headers
-from larbinpy.login.methods.oauth1 import header, signable
+from larbinpy.login.methods.oauth import header, signable
 from larbinpy.login.spec import Login, Method
 from larbinpy.url import resolve
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from larbinpy.login.exchange import Ask, LoginFailed
-from larbinpy.login.methods.oauth2 import steps
+from larbinpy.login.methods.oauth import steps
 from larbinpy.login.session import Session, SessionState
 from larbinpy.login.spec import Login, Method
 from larbinpy.page import Page

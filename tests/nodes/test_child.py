@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 
 from larbinpy.loop.poller import Poller
-from larbinpy.nodes.child import Child, _end_with
+from larbinpy.nodes.node import Child, _end_with
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 from larbinpy.config import Given
 from larbinpy.console.terminal.progress import Snapshot
-from larbinpy.exit_status import Ending
+from larbinpy.errors import Ending
 from larbinpy.fleet.identity import Identity
 from larbinpy.fleet.vault import CrawlState
 from larbinpy.loop.clock import clock, wall

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from larbinpy.exit_status import Ending
-from larbinpy.nodes.ending import NodeEnd, ending_of, merged
+from larbinpy.errors import Ending
+from larbinpy.nodes.node import NodeEnd, ending_of, merged
 from larbinpy.outcome import Outcome
 
 

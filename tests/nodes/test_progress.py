@@ -10,7 +10,7 @@ from larbinpy.fleet.redis.client import Client
 from larbinpy.fleet.redis.wire import Address
 from larbinpy.fleet.vault import CrawlState
 from larbinpy.loop.poller import Poller
-from larbinpy.nodes.progress import Sums, Watch, at_end
+from larbinpy.nodes.supervisor import Sums, Watch, at_end
 from tests.nodes.test_ending import FINISHED, node
 
 

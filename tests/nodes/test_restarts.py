@@ -2,7 +2,7 @@
 
 import pytest
 
-from larbinpy.nodes.restarts import Restarts, in_words
+from larbinpy.nodes.node import Restarts, in_words
 
 
 def test_it_waits_longer_each_time_and_gives_up_at_last() -> None:

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from larbinpy.observe.report.broken import BrokenLinks, chains
-from larbinpy.observe.report.log_summary import LogSummary
-from larbinpy.output.link_record import NAME, LinkRecord
+from larbinpy.observe.report.log import LogSummary
+from larbinpy.output.links import NAME, LinkRecord
 from tests.support.frontiers import links
 
 

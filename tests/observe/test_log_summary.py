@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from larbinpy.observe.report.log_summary import LogSummary
+from larbinpy.observe.report.log import LogSummary
 
 
 def line(url: str, outcome: str, **more: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.observe.report.pages import PageNumbers, PageUrls
+from larbinpy.observe.report.broken import PageNumbers, PageUrls
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3))))

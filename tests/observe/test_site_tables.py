@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from larbinpy.dns.lookup import Answer
-from larbinpy.frontier.sizes import FrontierSizes
-from larbinpy.observe.site_tables import site_tables
+from larbinpy.observe.snapshot import site_tables
+from larbinpy.storage.sizes import FrontierSizes
 from tests.support.frontiers import DEAD, WALL, MakeWorld, World, make_frontier, named, reply, taken
 
 HERE = "http://a.test/"

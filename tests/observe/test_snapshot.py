@@ -7,13 +7,11 @@ from typing import Any
 
 import pytest
 
-from larbinpy.exit_status import Ending
-from larbinpy.observe.snapshot import Snapshots
-from larbinpy.observe.totals import Totals
+from larbinpy.errors import Ending
+from larbinpy.observe.snapshot import Snapshots, Totals
 from larbinpy.outcome import Outcome
 from larbinpy.page import Fate, Page
-from larbinpy.stats.counters import Stats
-from larbinpy.stats.histogram import NAME, Histogram
+from larbinpy.stats import NAME, Histogram, Stats
 from larbinpy.url import Url
 from tests.support.fakefeeder import FakeFeeder
 from tests.support.frontiers import lifecycle_of, make_frontier

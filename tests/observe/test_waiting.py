@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from larbinpy.exit_status import CrawlState
-from larbinpy.observe.waiting import waits_for
+from larbinpy.errors import CrawlState
+from larbinpy.observe.snapshot import waits_for
 from tests.support.fakefeeder import FakeFeeder
 from tests.support.fakelogins import DOOR, FakeLogins
 from tests.support.fakeprobes import FakeProbes

@@ -3,8 +3,8 @@
 import json
 
 from larbinpy.outcome import Outcome
-from larbinpy.output import counts
-from larbinpy.output.counts import StatsOutput
+from larbinpy.output import save
+from larbinpy.output.save import StatsOutput
 from larbinpy.page import Page
 from larbinpy.url import Url
 
@@ -43,11 +43,11 @@ def test_nothing_counted() -> None:
 
 def test_servers_cannot_fill_the_memory() -> None:
     output = StatsOutput()
-    for number in range(counts._MAX_KEYS + 5):
+    for number in range(save._MAX_KEYS + 5):
         output.loaded(page(f"http://h{number}/", 0, f"{number}/" + "x" * 1000))
     assert output._types.others == 5
-    assert len(output._types.counts) == counts._MAX_KEYS
-    assert max(map(len, output._types.counts)) == counts._MAX_KEY
+    assert len(output._types.counts) == save._MAX_KEYS
+    assert max(map(len, output._types.counts)) == save._MAX_KEY
     types = output.stats()["types"]
     assert isinstance(types, dict)
     assert len(types) == 50

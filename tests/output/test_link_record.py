@@ -11,8 +11,15 @@ from hypothesis import strategies as st
 
 from larbinpy.errors import UserError
 from larbinpy.native import native
-from larbinpy.output.link_hash import BLAKE2B, FOLD, LinkHash, fold_hash
-from larbinpy.output.link_record import LinkReader, LinkRecord, NoLinkRecord
+from larbinpy.output.links import (
+    BLAKE2B,
+    FOLD,
+    LinkHash,
+    LinkReader,
+    LinkRecord,
+    NoLinkRecord,
+    fold_hash,
+)
 from larbinpy.parse import Kind, Link
 from larbinpy.parse.link import PackedLinks
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from larbinpy.output.report import build_report, write_report
+from larbinpy.output.log import build_report, write_report
 
 REPORT = build_report(
     version="1.0",

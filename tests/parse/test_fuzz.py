@@ -18,9 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from larbinpy.native import native
+from larbinpy.parse.body import read_scan
 from larbinpy.parse.html import read_tree
 from larbinpy.parse.link import Collector, Kind
-from larbinpy.parse.scan import read_scan
 from tests.support.checkout import ROOT
 from tests.support.oddmarkup import GRAMMARS, KINDS
 from tests.support.oddpages import OddPages, Page

@@ -6,8 +6,8 @@ from itertools import product
 import pytest
 
 from larbinpy.native import native
+from larbinpy.parse.body import read_scan
 from larbinpy.parse.html import read_tree
-from larbinpy.parse.scan import read_scan
 from tests.support.oddpages import Page
 from tests.support.pagefuzz import time_of
 

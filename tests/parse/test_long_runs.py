@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from larbinpy.parse import links
-from larbinpy.parse.long_runs import KEPT, LONGEST, bounded
+from larbinpy.parse.charset import KEPT, LONGEST, bounded
 
 LENGTHS = st.sampled_from([0, 1, KEPT, LONGEST // 2, LONGEST - 1, LONGEST, LONGEST + 1, 600_000])
 

@@ -5,7 +5,7 @@ import pytest
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.parse import read
-from larbinpy.parse.malformed import MOST, is_malformed, why_refused
+from larbinpy.parse.link import MOST, is_malformed, why_refused
 from larbinpy.url import MAX_LENGTH, Url
 
 BASE = "http://a.test/docs/"

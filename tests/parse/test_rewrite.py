@@ -11,8 +11,8 @@ from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.parse import css_urls, read, rewrite, rewriting, srcset
 from larbinpy.parse.css import replace_css_urls
-from larbinpy.parse.marked import Marked, read_marked_html
-from larbinpy.parse.srcset import replace_srcset
+from larbinpy.parse.grammars import replace_srcset
+from larbinpy.parse.rewrite import Marked, read_marked_html
 from larbinpy.url import Url
 
 HOME = "http://h/a/"

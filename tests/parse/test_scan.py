@@ -3,10 +3,10 @@
 import pytest
 
 from larbinpy.native import native
-from larbinpy.parse import lazy, metadata
+from larbinpy.parse import grammars
+from larbinpy.parse.body import read_html, read_scan
 from larbinpy.parse.html import read_tree
 from larbinpy.parse.link import Collector, Kind, Parsed
-from larbinpy.parse.scan import read_html, read_scan
 from larbinpy.url import MAX_LENGTH
 
 pytestmark = pytest.mark.skipif(native is None, reason="the compiled module is not in use")
@@ -188,7 +188,7 @@ def test_the_encoding_is_that_of_the_tree(head: str, charset: str | None, name: 
         assert contents(found) == contents(expected)
 
 
-@pytest.mark.parametrize("name", sorted(lazy.NAMES))
+@pytest.mark.parametrize("name", sorted(grammars.NAMES))
 def test_the_scan_knows_all_attributes_of_lazy_loaders(name: str) -> None:
     markup = "".join(f"<{tag} {name}='/{tag}.png'>" for tag in ("img", "source", "video", "p"))
     found = contents(read(markup, tree=False))
@@ -196,7 +196,7 @@ def test_the_scan_knows_all_attributes_of_lazy_loaders(name: str) -> None:
     assert "/img.png" in str(found) or "/video.png" in str(found)
 
 
-@pytest.mark.parametrize("name", sorted(metadata.IMAGES))
+@pytest.mark.parametrize("name", sorted(grammars.IMAGES))
 def test_the_scan_knows_all_images_of_metadata(name: str) -> None:
     markup = "".join(f"<meta {each}={name} content=/{each}>" for each in ("property", "name"))
     found = contents(read(markup, tree=False))

@@ -9,8 +9,7 @@ import pytest
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.parse import MAX_LINKS, Parsed, links, read, read_in_steps
-from larbinpy.parse.feeds import MAX_DECODED, chunked, gunzip
-from larbinpy.parse.xml import mended
+from larbinpy.parse.xml import MAX_DECODED, chunked, gunzip, mended
 from larbinpy.url import Url
 
 HERE = "http://h.example/dir/doc"

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from larbinpy.page import timestamp
-from larbinpy.revisit.announced import Trust, age_of_change, moment, says_changed
+from larbinpy.revisit.plan import Trust, age_of_change, moment, says_changed
 
 SINCE, UNTIL = "2026-11-24T08:00:00Z", "2026-11-26T08:00:00Z"
 trusts = st.builds(Trust, st.integers(0, 100), st.integers(0, 100))

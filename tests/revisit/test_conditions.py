@@ -2,7 +2,7 @@
 
 import pytest
 
-from larbinpy.revisit.conditions import WHOLE, conditions, wants_whole, was_wrong
+from larbinpy.revisit.round import WHOLE, conditions, wants_whole, was_wrong
 
 FETCHED = "2026-11-24T12:00:00Z"
 BEFORE, AFTER = "Tue, 24 Nov 2026 11:59:59 GMT", "Tue, 24 Nov 2026 12:00:01 GMT"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from larbinpy.revisit.due import host_name
+from larbinpy.revisit.round import host_name
 
 
 @pytest.mark.parametrize(

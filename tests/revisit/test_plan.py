@@ -7,8 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from larbinpy.revisit.plan import bucket, freshness, optimal, rate_of
-from larbinpy.revisit.rate import LEAST, MOST
+from larbinpy.revisit.plan import LEAST, MOST, bucket, freshness, optimal, rate_of
 
 DAY = 86_400.0
 HOUR = 3_600.0

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.revisit.rate import DECAY, LEAST, MOST, NEW, Evidence, Prior, rate, updated
+from larbinpy.revisit.plan import DECAY, LEAST, MOST, NEW, Evidence, Prior, rate, updated
 
 DAY = 86_400.0
 #: Teaches next to nothing.

@@ -5,9 +5,7 @@ from math import inf
 import pytest
 
 from larbinpy.page import timestamp
-from larbinpy.revisit.due import DueAsk, DuePage
-from larbinpy.revisit.round import Allowance, Endless, OneRound, Round
-from larbinpy.revisit.visits import Visits
+from larbinpy.revisit.round import Allowance, DueAsk, DuePage, Endless, OneRound, Round, Visits
 
 
 class Database:

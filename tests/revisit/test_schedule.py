@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.revisit.rate import NEW, Evidence
-from larbinpy.revisit.schedule import Schedule, ScheduleSettings, seconds_between
+from larbinpy.revisit.plan import NEW, Evidence, Schedule, ScheduleSettings, seconds_between
 
 NOW = "2026-11-24T12:00:00Z"
 DAY = 86_400.0

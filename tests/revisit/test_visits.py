@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.revisit.due import DuePage
-from larbinpy.revisit.visits import Visits
+from larbinpy.revisit.round import DuePage, Visits
 
 
 def page(number: int, conditions: tuple[str, ...] = ()) -> DuePage:

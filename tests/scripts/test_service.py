@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from larbinpy.cli.crawl import crawl
-from larbinpy.exit_status import Ending
+from larbinpy.errors import Ending
 from tests.support.checkout import ROOT
 from tests.support.crawling import Asked, World, html, missing
 from tests.support.webserver import Step, Until

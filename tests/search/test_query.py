@@ -7,9 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from larbinpy.search.forms import forms
 from larbinpy.search.query import LONGEST, MOST, Form, Item, Query, parse
-from larbinpy.search.stems import ALGORITHMS, vocabulary
+from larbinpy.search.segment import ALGORITHMS, forms, vocabulary
 from tests.search.test_segment import Index
 from tests.support.suites import suite
 

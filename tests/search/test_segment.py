@@ -11,9 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from larbinpy.search.query import Form, Item, parse
-from larbinpy.search.segment import grams, kind_of, runs, tokens
-from larbinpy.search.simplified import simplify
-from larbinpy.search.stems import vocabulary
+from larbinpy.search.segment import grams, kind_of, runs, simplify, tokens, vocabulary
 from tests.support.suites import suite
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from larbinpy.soft404.names import Shape, commonest_shape, is_above, is_home, is_start, shape_of
+from larbinpy.soft404.probes import Shape, commonest_shape, is_above, is_home, is_start, shape_of
 
 SITE = "http://a.test"
 

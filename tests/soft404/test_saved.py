@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from larbinpy.page import Page
-from larbinpy.soft404.probes import Probes
-from larbinpy.soft404.saved import Mark, SavedProbes
+from larbinpy.soft404.probes import Mark, Probes, SavedProbes
 from larbinpy.storage.files import LineFile
 from larbinpy.url import Url
 from tests.soft404.test_probes import gone, lost, make, probed

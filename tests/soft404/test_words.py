@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
-from larbinpy.soft404.words import COMPARED, own_words, shown_by
+from larbinpy.soft404.answers import COMPARED, own_words, shown_by
 from larbinpy.url import Url
 from tests.support.softpages import page
 

@@ -6,7 +6,7 @@ import pytest
 
 from larbinpy.outcome import Outcome
 from larbinpy.page import Fate, Page
-from larbinpy.stats.counters import Stats
+from larbinpy.stats import Stats
 from larbinpy.url import Url
 
 HERE = Url("http://a.test/", 5)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from larbinpy.stats.forecast import Forecast
+from larbinpy.stats import Forecast
 
 
 def watched(

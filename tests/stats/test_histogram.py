@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.stats.histogram import FETCH, NAME, TURN, Histogram
+from larbinpy.stats import FETCH, NAME, TURN, Histogram
 
 
 def test_a_duration_counts_up_to_and_with_its_bound() -> None:

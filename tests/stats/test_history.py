@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from larbinpy.stats.history import SPANS, History
+from larbinpy.stats import SPANS, History
 
 MINUTE, HOUR, DAY = (span.name for span in SPANS)
 

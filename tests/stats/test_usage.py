@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from larbinpy.stats.usage import available_bytes
+from larbinpy.stats import available_bytes
 
 MB = 1 << 20
 MACHINE = {"proc/meminfo": f"MemTotal: 9999 kB\nMemAvailable: {4000 * 1024} kB\n"}

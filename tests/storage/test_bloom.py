@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.storage.bloom import BloomFilter
+from larbinpy.storage.caches import BloomFilter
 
 MANY = 100_000
 

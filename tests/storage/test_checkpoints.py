@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from larbinpy.crawl.resources.on_disk import saved_by
+from larbinpy.crawl.on_disk import saved_by
 from larbinpy.errors import NotSavedError, what_failed
 from larbinpy.frontier.frontier import Frontier
-from larbinpy.storage.checkpoints import Checkpoints
-from larbinpy.storage.state import SavedPart, SavedValue, State, StateError
-from larbinpy.storage.store import owed_urls
+from larbinpy.storage.queues import owed_urls
+from larbinpy.storage.state import Checkpoints, SavedPart, SavedValue, State, StateError
 from tests.support.faultydisk import CHANGES, FaultyDisk
 from tests.support.frontiers import make_frontier
 

@@ -1,4 +1,4 @@
-from larbinpy.storage.lru import LruBudget
+from larbinpy.storage.caches import LruBudget
 
 
 def test_the_least_recently_used_are_evicted_first() -> None:

@@ -17,14 +17,14 @@ from typing import Any
 import pytest
 
 from larbinpy.config import Config
-from larbinpy.crawl.resources.on_disk import OnDisk
-from larbinpy.crawl.resources.surroundings import Tuning
-from larbinpy.crawl.sites.logins import Logins
+from larbinpy.crawl.on_disk import OnDisk
+from larbinpy.crawl.parts import Tuning
+from larbinpy.crawl.request_options import Logins
 from larbinpy.fetch.cookies import NoJar
 from larbinpy.loop.poller import Poller
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
-from larbinpy.stats.counters import Stats
+from larbinpy.stats import Stats
 from larbinpy.storage.state import Start, State
 from larbinpy.url import Url
 from tests.support.crashdisk import CrashDisk, Operation

@@ -16,11 +16,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.crawl.resources.on_disk import saved_by
+from larbinpy.crawl.on_disk import saved_by
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.output.log import CrawlLog
 from larbinpy.output.plug import NullOutput
 from larbinpy.page import Fate
+from larbinpy.storage.queues import owed_urls
 from larbinpy.storage.sizes import StoreSizes
 from larbinpy.storage.state import (
     Saved,
@@ -31,7 +32,6 @@ from larbinpy.storage.state import (
     StateInUse,
     _json,
 )
-from larbinpy.storage.store import owed_urls
 from larbinpy.url import Url, fingerprint
 from tests.support import frontiers
 from tests.support.checkout import ROOT

@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from larbinpy.storage.queues import Backlogs, Fifo
+from larbinpy.storage.queues import Backlogs, Fifo, Place, Store, decode, encode
 from larbinpy.storage.sizes import StoreSizes
-from larbinpy.storage.store import Place, Store, decode, encode
 from larbinpy.url import Url, resolve
 
 #: Blocks have three lines, those of a site two, and files some two blocks.

@@ -11,11 +11,10 @@ from typing import Any
 
 import pytest
 
-from larbinpy.crawl.resources.on_disk import saved_by
+from larbinpy.crawl.on_disk import saved_by
 from larbinpy.loop.poller import Poller
 from larbinpy.output.log import CrawlLog
-from larbinpy.storage.checkpoints import Checkpoints
-from larbinpy.storage.state import SavedPart, State, StateError
+from larbinpy.storage.state import Checkpoints, SavedPart, State, StateError
 from larbinpy.storage.syncing import Syncing
 from tests.support.crawling import Asked, World, html, missing, one_line
 from tests.support.frontiers import make_frontier

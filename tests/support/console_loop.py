@@ -5,11 +5,10 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from larbinpy.console.ports.commands import CommandSteps, Wait
+from larbinpy.console.ports.commands import CommandSteps, Wait, Watcher, Watchers
 from larbinpy.console.ports.http import StatusServer
 from larbinpy.console.ports.input_port import InputPort
 from larbinpy.console.ports.tcp import Limits, Session, TcpServer
-from larbinpy.console.ports.watching import Watcher, Watchers
 from larbinpy.loop.poller import Poller
 
 _Server = TypeVar("_Server")

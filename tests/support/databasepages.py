@@ -2,16 +2,16 @@
 
 import json
 
-from larbinpy.database.prepared import (
+from larbinpy.database.preparation import (
     Anchor,
     Dated,
     Packed,
     Prepared,
+    page_tokens,
     signed,
     signed_hash,
     target_of,
 )
-from larbinpy.database.tokens import page_tokens
 from larbinpy.search.fingerprint import keys
 
 

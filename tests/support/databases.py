@@ -7,15 +7,12 @@ from typing import Any, Protocol
 
 import pymysql
 
-from larbinpy.database.base import Finder
-from larbinpy.database.conditions import AllOf, AnyOf, Condition
+from larbinpy.database.base import AllOf, AnyOf, Condition, Finder
 from larbinpy.database.mysql import finder as mysql
-from larbinpy.database.mysql.bm25 import found
-from larbinpy.database.mysql.match import match
+from larbinpy.database.mysql.index import columns_in, found, match
 from larbinpy.database.mysql.server import translated
-from larbinpy.database.mysql.words import columns_of
 from larbinpy.database.sqlite import finder as sqlite
-from larbinpy.database.sqlite.match import expression
+from larbinpy.database.sqlite.index import expression
 from larbinpy.database.sqlite.schema import connect
 from larbinpy.search.query import Form, Item
 from tests.support.mariadb import MariaDb
@@ -111,7 +108,7 @@ class OnServer:
         if ":" in words:
             # The index has some columns only together.
             rows = self.rows("SELECT page, words FROM ft ORDER BY page")
-            return [page for page, text in rows if found(asked, columns_of(text))]
+            return [page for page, text in rows if found(asked, columns_in(text))]
         made = match(asked)
         assert made is not None
         return self.rows(f"SELECT page FROM ft WHERE {made.sql} ORDER BY page", *made.arguments)

@@ -3,10 +3,10 @@
 from collections import deque
 from collections.abc import Generator, Iterable, Sequence
 
-from larbinpy.crawl.media_types import Types
+from larbinpy.crawl.request_options import Types
 from larbinpy.dns.lookup import Answer
 from larbinpy.dns.resolver import OnFound
-from larbinpy.fetch.settings import Request
+from larbinpy.fetch.options import Request
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.parse import Parsed

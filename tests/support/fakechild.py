@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from larbinpy.database.indexer.messages import Covered, Report
+from larbinpy.database.indexer.indexer import Covered, Report
 
 
 class FakeChild:

@@ -6,8 +6,8 @@ import signal
 import sys
 from pathlib import Path
 
-from larbinpy.database.indexer.messages import Report, due_line, encoded
-from larbinpy.revisit.due import DuePage
+from larbinpy.database.indexer.indexer import Report, due_line, encoded
+from larbinpy.revisit.round import DuePage
 
 
 def say(line: bytes) -> None:

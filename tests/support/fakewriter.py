@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from larbinpy.database.base import DatabaseError
-from larbinpy.database.prepared import Gone, Prepared, Visit
-from larbinpy.revisit.due import DueAsk, DuePage
+from larbinpy.database.preparation import Gone, Prepared, Visit
+from larbinpy.revisit.round import DueAsk, DuePage
 from larbinpy.storage.spool import Position
 
 

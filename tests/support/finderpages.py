@@ -5,7 +5,7 @@ from functools import partial
 
 from larbinpy.database.base import Finder, Found, Wish
 from larbinpy.database.opening import open_writer
-from larbinpy.database.prepared import Prepared
+from larbinpy.database.preparation import Prepared
 from larbinpy.search.query import Query
 from tests.support.databasepages import prepared
 

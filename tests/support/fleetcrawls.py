@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from larbinpy.fleet.area import AreaLog
+from larbinpy.fleet.board import AreaLog
 from tests.support.fleetworld import NUMBERS, BoardAsker, Boards, Fleet
 from tests.support.ports import free_port
 from tests.support.redisserver import RedisServer, program_of

@@ -13,13 +13,12 @@ from functools import partial
 from random import Random
 from zlib import crc32
 
+from larbinpy.fleet.exchange import Local
 from larbinpy.fleet.journal import Journal
-from larbinpy.fleet.local import Local
 from larbinpy.fleet.memory.connection import MemoryVault
 from larbinpy.fleet.memory.engine import Engine
-from larbinpy.fleet.node import Node
-from larbinpy.fleet.shards import shard_of
-from larbinpy.fleet.thinning import Thinning
+from larbinpy.fleet.node import Node, Thinning
+from larbinpy.fleet.ownership import shard_of
 from larbinpy.fleet.vault import Away, CrawlState, Part, SiteWait
 
 STEP = 0.05

@@ -6,7 +6,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from larbinpy.fleet.area import AreaLog
+from larbinpy.fleet.board import AreaLog
 from larbinpy.fleet.redis.board import RedisBoard
 from tests.support.crawling import Answer, Crawler, Web, World
 from tests.support.redisserver import RedisServer

@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 from larbinpy.database.indexer import reader
-from larbinpy.database.indexer.options import ReadOptions
-from larbinpy.database.prepared import Visit
+from larbinpy.database.indexer.reader import ReadOptions
+from larbinpy.database.preparation import Visit
 from larbinpy.storage.spool import Spooled
 
 

@@ -6,32 +6,32 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from larbinpy.dns.lookup import Answer
-from larbinpy.frontier.address_settings import AddressSettings
-from larbinpy.frontier.addresses.registry import IPSiteRegistry
-from larbinpy.frontier.addresses.schedule import IPSites
-from larbinpy.frontier.admission import Admission
-from larbinpy.frontier.frontier import Frontier
+from larbinpy.frontier.addresses import AddressSettings, IPSiteRegistry
+from larbinpy.frontier.admission import Admission, Folding
+from larbinpy.frontier.frontier import Frontier, SavedWaits
 from larbinpy.frontier.lifecycle import SiteLifecycle
-from larbinpy.frontier.login_step import NO_LOGINS, SiteLogins
-from larbinpy.frontier.probe_step import NO_PROBES, SiteProbes
-from larbinpy.frontier.saved import SavedWaits
-from larbinpy.frontier.scope.folding import Folding
-from larbinpy.frontier.scope.scope import Scope, ScopeSettings
-from larbinpy.frontier.scope.traps import Traps, TrapSettings
+from larbinpy.frontier.politeness import SiteSettings, Waits
+from larbinpy.frontier.schedule import IPSites
+from larbinpy.frontier.scope import Scope, ScopeSettings
 from larbinpy.frontier.sequencer import Sequencer
-from larbinpy.frontier.sites.named_site import NamedSite
-from larbinpy.frontier.sites.politeness import Waits
-from larbinpy.frontier.sites.registry import SiteRegistry
-from larbinpy.frontier.sites.settings import SiteSettings
-from larbinpy.frontier.sites.states import State
-from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
+from larbinpy.frontier.site import NamedSite, State
+from larbinpy.frontier.sites import SiteRegistry
+from larbinpy.frontier.steps import NO_LOGINS, NO_PROBES, SiteLogins, SiteProbes
+from larbinpy.frontier.traps import Traps, TrapSettings
 from larbinpy.outcome import Outcome, of_status
 from larbinpy.page import Page
 from larbinpy.parse import Kind, Link, redirect_target
+from larbinpy.storage.queues import Store, decode
 from larbinpy.storage.seen import Seen
 from larbinpy.storage.site_counts import SiteCounts
-from larbinpy.storage.sizes import SEEN_SIZES, STORE_SIZES, SeenSizes, StoreSizes
-from larbinpy.storage.store import Store, decode
+from larbinpy.storage.sizes import (
+    DEFAULT_SIZES,
+    SEEN_SIZES,
+    STORE_SIZES,
+    FrontierSizes,
+    SeenSizes,
+    StoreSizes,
+)
 from larbinpy.url import Url, host_of
 
 AGENT = "larbinpy/0.1 (+http://us.test/)"

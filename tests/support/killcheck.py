@@ -13,7 +13,7 @@ from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
 
-from larbinpy.output.link_record import LinkReader
+from larbinpy.output.links import LinkReader
 from tests.support.killweb import KnownWeb
 
 #: Most time between the arrival of a page and its decision, on a busy machine (s).

@@ -5,7 +5,7 @@ from typing import Any
 
 from larbinpy.crawl.fleet.names import NameSharing, SharedNames
 from larbinpy.dns.cache import NameCache
-from larbinpy.fleet.names import Shared
+from larbinpy.fleet.board import Shared
 from larbinpy.fleet.vault import Away, Then
 from tests.support.resolverworld import World
 

@@ -17,7 +17,7 @@ from typing import Any, Self
 
 from larbinpy import Crawl, Start
 from larbinpy.config import Config, load
-from larbinpy.crawl.resources.surroundings import DEFAULT, Tuning
+from larbinpy.crawl.parts import DEFAULT, Tuning
 from larbinpy.loop.poller import READ, WRITE, Poller
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from larbinpy.stats.history import SPANS
+from larbinpy.stats import SPANS
 
 
 def fate(number: int, url: str = "", outcome: str = "success", **other: Any) -> dict[str, Any]:

@@ -17,18 +17,16 @@ from typing import Any
 
 import pytest
 
-from larbinpy.crawl.resources.on_disk import saved_by
+from larbinpy.crawl.on_disk import saved_by
 from larbinpy.dns.lookup import Answer
-from larbinpy.frontier.sizes import FrontierSizes
 from larbinpy.outcome import Outcome
 from larbinpy.output.log import CrawlLog
 from larbinpy.output.plug import NullOutput, Outputs, SeveralOutputs
 from larbinpy.output.save import SaveOutput
 from larbinpy.page import Fate, Page
-from larbinpy.storage.checkpoints import Checkpoints
 from larbinpy.storage.files import LineFile
-from larbinpy.storage.sizes import SeenSizes, StoreSizes, TableSizes
-from larbinpy.storage.state import State
+from larbinpy.storage.sizes import FrontierSizes, SeenSizes, StoreSizes, TableSizes
+from larbinpy.storage.state import Checkpoints, State
 from larbinpy.url import Url, fingerprint, hash64
 from tests.support.frontiers import MANY, WALL, digests_of, links, make_frontier, owed, seen_of
 

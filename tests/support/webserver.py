@@ -16,7 +16,7 @@ from enum import Enum, auto
 import pycurl
 
 from larbinpy.fetch.fetcher import Fetcher
-from larbinpy.fetch.settings import FetchSettings, Request, RequestOptions
+from larbinpy.fetch.options import FetchSettings, Request, RequestOptions
 from larbinpy.loop.poller import READ, WRITE, Poller
 from larbinpy.page import Page
 from larbinpy.url import Url

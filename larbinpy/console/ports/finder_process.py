@@ -16,9 +16,7 @@ from math import inf
 from typing import Any
 
 from larbinpy.console.ports.reply import SEARCH_POLICY, HttpReply
-from larbinpy.console.search.form import Frame
-from larbinpy.console.search.reply import failure
-from larbinpy.console.search.request import SearchRequest
+from larbinpy.console.search.form import Frame, SearchRequest, failure
 from larbinpy.loop.child import command, environment
 from larbinpy.loop.poller import READ, Poller
 

@@ -13,9 +13,8 @@ request line is neither of the two, so the port closes the connection without re
 import re
 from enum import Enum
 
-from larbinpy.console.ports.commands import CommandSteps, Verbs, Wait, begin, failure
+from larbinpy.console.ports.commands import CommandSteps, Verbs, Wait, Watcher, begin, failure
 from larbinpy.console.ports.tcp import Limits, TcpServer
-from larbinpy.console.ports.watching import Watcher
 from larbinpy.console.text import json_line, printable
 from larbinpy.loop.poller import Poller
 from larbinpy.url import masked_typed

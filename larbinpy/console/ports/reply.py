@@ -1,9 +1,18 @@
-"""A reply of the status server, and the policies of its pages."""
+"""A reply of the status server, and the policies of its pages.
 
+The token: a client that can read it may control the crawl by HTTP.
+
+A web page can make a browser send requests to this machine, but cannot read a file.
+"""
+
+import os
+import secrets
+from contextlib import suppress
 from http import HTTPStatus
+from pathlib import Path
 from typing import NamedTuple
 
-from larbinpy.console.status.assets import SCRIPT_HASH, STYLE_HASH
+from larbinpy.console.status.markup import SCRIPT_HASH, STYLE_HASH
 from larbinpy.console.text import TEXT
 
 _ALWAYS = f"default-src 'none'; style-src {STYLE_HASH}; img-src 'self'; "
@@ -27,3 +36,29 @@ class HttpReply(NamedTuple):
 
 def refusal(status: HTTPStatus, why: str, *headers: tuple[str, str]) -> HttpReply:
     return HttpReply(status, f"{status.value} {status.phrase}: {why}\n", headers=headers)
+
+
+#: In stateDir.
+NAME = "token"
+_BYTES = 32
+
+
+def issue(folder: Path) -> str:
+    """Write a new token to a file that only its owner may read. Raises OSError."""
+    token = secrets.token_urlsafe(_BYTES)
+    path = folder / NAME
+    # Remove the file of a killed crawl, or a planted link.
+    path.unlink(missing_ok=True)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    fd = os.open(path, flags, 0o600)
+    try:
+        os.write(fd, token.encode() + b"\n")
+    finally:
+        os.close(fd)
+    return token
+
+
+def withdraw(folder: Path) -> None:
+    """Remove the file at the end of the crawl."""
+    with suppress(OSError):
+        os.unlink(folder / NAME)

@@ -1,22 +1,155 @@
-"""The reply to a request, made from the answers of a Finder."""
+"""The reply to a request, made from the answers of a Finder.
+
+The page about changes: which pages are new, changed, gone, back or moved, the newest first.
+
+The changes as an Atom feed (RFC 4287), in parts that each name the next one (RFC 5005, 3).
+"""
 
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from typing import Any
+from uuid import NAMESPACE_URL, uuid5
+from xml.etree.ElementTree import Element, SubElement, tostring
 
-from larbinpy.console.search.changes import SHOWN, changes_page
-from larbinpy.console.search.feed import feed
-from larbinpy.console.search.form import Frame, message_page
-from larbinpy.console.search.reply import SearchReply, failure, html
-from larbinpy.console.search.request import FOUND, PAGE, SEARCH_JSON, SearchRequest
-from larbinpy.console.search.results import empty_page, found_page
+from larbinpy.console.search.form import (
+    FOUND,
+    IN_TITLE,
+    PAGE,
+    SEARCH_JSON,
+    Frame,
+    SearchReply,
+    SearchRequest,
+    failure,
+    html,
+    message_page,
+    page,
+)
+from larbinpy.console.search.results import empty_page, found_page, is_web, link
 from larbinpy.console.search.stored import stored_page
-from larbinpy.console.status.frame import CHANGES, FEED, FEED_TYPE
-from larbinpy.console.text import JSON, json_line
-from larbinpy.database.base import DatabaseError, Finder, Found, Wish
-from larbinpy.database.exchange import fields_of
+from larbinpy.console.status.markup import (
+    CHANGES,
+    FEED,
+    FEED_TYPE,
+    Html,
+    el,
+    join,
+    prose,
+    section,
+    table,
+)
+from larbinpy.console.text import JSON, json_line, readable
+from larbinpy.database.base import Change, DatabaseError, Finder, Found, Wish
 from larbinpy.database.ranking import DEPTH
+from larbinpy.database.several import fields_of
 from larbinpy.search.query import Query
+
+#: Changes on a page, and in a part of the feed.
+SHOWN = 50
+#: Characters of a URL that is shown whole: a reply has a limit, and a URL may have 8,000.
+LONGEST_URL = 1000
+
+
+def changes_page(
+    frame: Frame, request: SearchRequest, changes: Sequence[Change], *, more: bool
+) -> str:
+    """The page number `request.page` of all changes; `more`: there are older ones."""
+    rows = [(_time(change.at), prose(change.kind), _changed(request, change)) for change in changes]
+    feed = el("p", "As a ", el("a", "feed", href=FEED), " for a reader of news.", class_="none")
+    found = table(("When (UTC)", "What", "*Page"), rows, "No page has changed.")
+    return page(
+        frame, "Changes", CHANGES, section("Changes", feed, found, _pages(request.page, more)),
+        feed=FEED,
+    )  # fmt: skip
+
+
+def _time(at: str) -> Html:
+    return prose(at.replace("T", " ").removesuffix("Z"))
+
+
+def _changed(request: SearchRequest, change: Change) -> Html:
+    """The title, which leads to the stored page, and where the page is, or was, on the web."""
+    title = change.title.strip() or "(no title)"
+    moved = [" moved to ", _link(change.target)] if change.target else []
+    return join(
+        [
+            el("a", el("bdi", prose(title)), href=prose(request.address_of(change.url))),
+            el("small", _link(change.url), *moved, class_="url"),
+        ]
+    )
+
+
+def _link(url: str) -> Html:
+    return link(url) if len(url) <= LONGEST_URL else el("bdi", prose(f"{url[:LONGEST_URL]}..."))
+
+
+def _pages(number: int, more: bool) -> Html | None:
+    links = []
+    if number > 1:
+        links.append(el("a", "Newer", href=changes_address(number - 1), rel="prev"))
+    if more:
+        links.append(el("a", "Older", href=changes_address(number + 1), rel="next"))
+    return el("nav", *links, class_="pages", aria_label="Pages of changes") if links else None
+
+
+def changes_address(number: int, path: str = CHANGES) -> str:
+    """The address of the page, or of the part of the feed, with this number, from 1."""
+    return path if number == 1 else f"{path}?page={number}"
+
+
+#: When a feed without changes changed last.
+_NEVER = "1970-01-01T00:00:00Z"
+_SAYINGS = {
+    "new": "The page is new.",
+    "changed": "The main text of the page has changed.",
+    "gone": "The page is gone.",
+    "back": "The page is back.",
+    "moved": "The page has moved.",
+}
+
+
+def feed(name: str, changes: Sequence[Change], number: int, *, more: bool) -> bytes:
+    """The part `number`, from 1, of the changes of the database `name`; the newest come first.
+
+    An entry has the same id whenever and by whomever the database is read.
+    """
+    root = Element("feed", xmlns="http://www.w3.org/2005/Atom")
+    _add(root, "id", uuid5(NAMESPACE_URL, f"larbinpy changes {readable(name)}").urn)
+    _add(root, "title", f"Changes - larbinpy {name}".rstrip())
+    _add(root, "updated", changes[0].at if changes else _NEVER)
+    _add(SubElement(root, "author"), "name", "larbinpy")
+    SubElement(root, "link", rel="self", href=changes_address(number, FEED))
+    SubElement(root, "link", rel="alternate", type="text/html", href=CHANGES)
+    if more:
+        SubElement(root, "link", rel="next", href=changes_address(number + 1, FEED))
+    # A feed with two entries of one id is invalid.
+    for id_, change in {_id(change): change for change in changes}.items():
+        _add_entry(root, id_, change)
+    return bytes(tostring(root, encoding="utf-8", xml_declaration=True))
+
+
+def _id(change: Change) -> str:
+    return uuid5(NAMESPACE_URL, readable(f"{change.url} {change.at} {change.kind}")).urn
+
+
+def _add_entry(root: Element, id_: str, change: Change) -> None:
+    entry = SubElement(root, "entry")
+    title = " ".join(change.title.split()) or change.url
+    saying = _SAYINGS.get(change.kind, change.kind)
+    target = change.target or ""
+    where = f" It is at {target} now." if 0 < len(target) <= LONGEST_URL else ""
+    _add(entry, "id", id_)
+    _add(entry, "title", f"{change.kind}: {title[:IN_TITLE]}")
+    _add(entry, "updated", change.at)
+    if is_web(change.url):
+        SubElement(entry, "link", rel="alternate", href=change.url)
+    SubElement(entry, "category", term=readable(change.kind))
+    _add(entry, "content", f"{saying}{where}")
+
+
+def _add(parent: Element, name: str, text: str) -> None:
+    """Add an element with a text, without the characters that XML cannot have."""
+    SubElement(parent, name).text = readable(text)
+
 
 #: Seconds after which a search is cut: snippets and the page must be made in the time that the
 #: server grants, also on a machine that is busy.

@@ -3,10 +3,14 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from larbinpy.console.search.form import Frame, search_page
-from larbinpy.console.search.request import SearchRequest, with_filter, without_filter
-from larbinpy.console.status.format import section
-from larbinpy.console.status.markup import Child, Html, el, join, prose
+from larbinpy.console.search.form import (
+    Frame,
+    SearchRequest,
+    search_page,
+    with_filter,
+    without_filter,
+)
+from larbinpy.console.status.markup import Child, Html, el, join, prose, section
 from larbinpy.console.text import counted, grouped, roughly, size
 from larbinpy.database.base import Found, Hit
 from larbinpy.search.query import Query

@@ -3,15 +3,13 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from larbinpy.console.search.form import IN_TITLE, Frame, form, page
-from larbinpy.console.search.request import SearchRequest
+from larbinpy.console.search.form import IN_TITLE, Frame, SearchRequest, form, page
 from larbinpy.console.search.results import is_web, link, snippet
-from larbinpy.console.status.format import figure, section
-from larbinpy.console.status.markup import Child, Html, el, join, prose, table
+from larbinpy.console.status.markup import Child, Html, el, figure, join, prose, section, table
 from larbinpy.console.text import grouped, roughly
 from larbinpy.database.base import Change, Stored
-from larbinpy.search.occurrences import find
 from larbinpy.search.query import Query
+from larbinpy.search.snippet import find
 
 #: Characters of a text, and items of a list, that are shown; `larbinpy show` prints all.
 _TEXT = 200_000

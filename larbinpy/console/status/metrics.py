@@ -14,7 +14,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from larbinpy.console.text import printable
-from larbinpy.exit_status import CrawlState
+from larbinpy.errors import CrawlState
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 

@@ -1,24 +1,168 @@
-"""Sections of the overview: findings, speed and progress; also plots and histograms."""
+"""Sections of the overview: findings, speed and progress; also plots and histograms.
 
-from collections.abc import Mapping, Sequence
+The findings of the status page: the state of the crawl at a glance, from a snapshot.
+
+Sections about waiting URLs: the queues from the store to the network, and the sites.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from enum import Enum
 from typing import Any, NamedTuple
 
 from larbinpy.console.status import charts
 from larbinpy.console.status.charts import Unit, plot
-from larbinpy.console.status.format import (
+from larbinpy.console.status.markup import (
+    Child,
+    Html,
     Snapshot,
+    el,
     figure,
     group,
+    join,
     label,
+    listing,
     none,
     number,
     percent,
+    rows,
     section,
+    table,
 )
-from larbinpy.console.status.health import findings
-from larbinpy.console.status.markup import Child, Html, el, join
-from larbinpy.console.text import estimate
-from larbinpy.exit_status import CrawlState
+from larbinpy.console.text import estimate, grouped, roughly
+from larbinpy.errors import CrawlState
+
+#: A turn of the loop this long (ms) delays sockets noticeably.
+_LONG_TURN = 250
+#: Warnings are shown if this share of descriptors is in use, or of the last minute's URLs failed.
+_NEARLY_ALL = 0.9
+_MANY_FAIL = 0.25
+#: No warning is shown if there are fewer failures than this.
+_FEW = 10
+#: Seconds after the start in which no warnings about speed are shown.
+_BEGINNING = 60
+
+
+class Level(Enum):
+    """How urgent a finding is; the value is the word on the page."""
+
+    GOOD = "All well"
+    NOTE = "Note"
+    WARNING = "Warning"
+    TROUBLE = "Trouble"
+
+
+class Finding(NamedTuple):
+    level: Level
+    text: str
+
+
+_STATES = {
+    CrawlState.WAITING.value: Finding(
+        Level.NOTE, "The crawl has no work left and waits for seeds."
+    ),
+    CrawlState.PAUSED.value: Finding(Level.NOTE, "The crawl is paused: no new requests are made."),
+    CrawlState.STOPPING.value: Finding(
+        Level.NOTE, "The crawl is stopping: only the transfers in flight are finished."
+    ),
+    CrawlState.FINISHED.value: Finding(Level.NOTE, "The crawl has ended; everything is saved."),
+    CrawlState.DISK_FULL.value: Finding(
+        Level.TROUBLE, "The disk is full: the crawl waits for free space."
+    ),
+}
+_URGENT = tuple(reversed(Level))
+
+
+def findings(snapshot: Snapshot) -> list[Finding]:
+    """The findings, the most urgent first; never empty."""
+    found = [*_state(snapshot), *_servers(snapshot), *_database(snapshot), *_fleet(snapshot)]
+    found += [*_pages(snapshot), *_process(snapshot)]
+    if not found:
+        return [Finding(Level.GOOD, "Pages arrive, name servers answer, nothing is delayed.")]
+    return sorted(found, key=lambda finding: _URGENT.index(finding.level))
+
+
+def _state(snapshot: Snapshot) -> Iterator[Finding]:
+    state = snapshot.get("state")
+    if state in _STATES:
+        yield _STATES[state]
+    elif snapshot.get("outside_hours"):
+        yield Finding(Level.NOTE, "No requests are made until the hours of a site begin (hours).")
+
+
+def _servers(snapshot: Snapshot) -> Iterator[Finding]:
+    servers = rows(group(snapshot, "dns"), "servers")
+    silent = [str(server.get("address")) for server in servers if server.get("resting")]
+    if silent and len(silent) == len(servers):
+        yield Finding(Level.TROUBLE, f"No name server answers: {', '.join(silent)}.")
+    elif silent:
+        text = f"Name servers that do not answer: {', '.join(silent)}; the others are used."
+        yield Finding(Level.WARNING, text)
+
+
+def _database(snapshot: Snapshot) -> Iterator[Finding]:
+    database = group(group(snapshot, "output"), "database")
+    trouble = database.get("trouble")
+    if trouble:
+        yield Finding(Level.WARNING, f"The database takes no pages: {trouble}.")
+    gate = group(snapshot, "gate")
+    if database and "spoolMax" in str(gate.get("reason")):
+        text = f"No page is requested: {gate.get('reason')}."
+        yield Finding(Level.WARNING if trouble else Level.NOTE, text)
+
+
+def _fleet(snapshot: Snapshot) -> Iterator[Finding]:
+    trouble = group(snapshot, "fleet").get("trouble")
+    if trouble:
+        yield Finding(Level.WARNING, f"This node waits for Redis: {trouble}.")
+
+
+def _pages(snapshot: Snapshot) -> Iterator[Finding]:
+    """Findings about the pages of the last minute."""
+    if snapshot.get("state") != CrawlState.RUNNING.value or snapshot.get("outside_hours"):
+        return
+    pages, success, failed = (_last_minute(snapshot, n) for n in ("pages", "success", "failed"))
+    known = bool(_minute(snapshot).get("pages"))
+    queued = number(group(snapshot, "totals"), "urls_queued")
+    if known and not pages and queued and number(group(snapshot, "run"), "elapsed_s") >= _BEGINNING:
+        text = f"No reply came in the last minute, although {grouped(queued)} URLs wait."
+        yield Finding(Level.WARNING, text)
+    if failed >= _FEW and failed > _MANY_FAIL * (failed + success):
+        part = f"{100 * failed / (failed + success):.0f} %"
+        text = f"{part} of the last minute's URLs failed: no connection, timeouts, server errors."
+        yield Finding(Level.WARNING, text)
+    system = group(snapshot, "system")
+    busy, handles = _minute(snapshot).get("busy") or [0], number(system, "handles")
+    if (
+        handles
+        and min(busy) >= handles
+        and number(group(snapshot, "run"), "elapsed_s") >= _BEGINNING
+    ):
+        text = (
+            f"All {grouped(handles)} transfers were in use for the last minute (pagesConnexions)."
+        )
+        yield Finding(Level.NOTE, text)
+
+
+def _process(snapshot: Snapshot) -> Iterator[Finding]:
+    longest = max(_minute(snapshot).get("turn_ms") or [0])
+    if longest >= _LONG_TURN:
+        text = f"One turn of the loop took {roughly(longest / 1000)} in the last minute."
+        yield Finding(Level.WARNING, text)
+    system = group(snapshot, "system")
+    fds, limit = number(system, "fds"), number(system, "fds_limit")
+    if 0 < limit * _NEARLY_ALL <= fds:
+        text = f"{grouped(fds)} of {grouped(limit)} descriptors are in use (ulimit -n)."
+        yield Finding(Level.WARNING, text)
+
+
+def _minute(snapshot: Snapshot) -> Snapshot:
+    return group(group(group(snapshot, "history"), "minute"), "series")
+
+
+def _last_minute(snapshot: Snapshot, name: str) -> float:
+    """The sum of a series over the last minute; 0 if it is missing."""
+    return round(sum(_minute(snapshot).get(name) or ()))
+
 
 #: The time at the left end of a plot, by span.
 SINCE = {"minute": "1 min ago", "hour": "1 h ago", "day": "24 h ago"}
@@ -182,3 +326,123 @@ def histograms(snapshot: Snapshot) -> Html:
     ]
     content = el("div", *parts, class_="plots") if parts else none("Nothing yet.")
     return section("Durations", content)
+
+
+#: The stages of a URL: name, the queues of the snapshot that belong to it, explanation.
+_STAGES = (
+    ("In the store", ("priority", "ordinary"), "not looked at yet"),
+    ("Deferred", ("priority_wait", "ordinary_wait"), "in the store; their sites are full"),
+    ("With their sites", ("named_sites",), "waiting for an address or robots.txt"),
+    ("Ready", ("ip_sites",), "waiting for their turn (waitDuration, hours)"),
+    ("In flight", ("in_flight",), "requests that run now, for robots.txt, too"),
+)
+
+#: Site blocks in the table.
+_MOST_BLOCKS = 200
+
+#: The states of sites whose names need more words.
+_STATE_NAMES = {
+    "resolving": "resolving their names",
+    "robots": "fetching robots.txt",
+    "waiting": "waiting to try again",
+}
+
+
+def queues(snapshot: Snapshot) -> Html:
+    """The number of URLs in each stage, and the gate between store and sites."""
+    counts = group(snapshot, "queues")
+    steps = [
+        el(
+            "li",
+            el("span", name),
+            el("strong", figure("", sum(counts.get(queue) or 0 for queue in queues))),
+            el("small", explanation),
+        )
+        for name, queues, explanation in _STAGES
+    ]
+    known = {queue for _, queues, _ in _STAGES for queue in queues}
+    others = {name: count for name, count in counts.items() if name not in known}
+    return section(
+        "Queues",
+        el("ol", *steps, class_="way"),
+        listing(others) if others else None,
+        _gate(group(snapshot, "gate")),
+    )
+
+
+def _gate(gate: Mapping[str, Any]) -> Html | None:
+    if "open" not in gate:
+        return None
+    is_open, reason = gate["open"], gate.get("reason")
+    state = "open" if is_open else f"closed: {reason}"
+    words = el("b", state, class_="good" if is_open else "note")
+    return el("p", "The gate between store and sites is ", words, ".", class_="gate")
+
+
+def sites(snapshot: Snapshot) -> Html:
+    """The sites with most URLs waiting, the slowest, and the suspended ones."""
+    found = group(snapshot, "sites")
+    return section(
+        f"Sites ({figure('', found.get('total', 0))})",
+        _states(group(found, "by_state")),
+        el("h3", "Busiest: most URLs waiting"),
+        _sites(rows(found, "busiest"), "No site has URLs waiting."),
+        el("h3", "Slowest: longest time to the first byte"),
+        _sites(rows(found, "slowest"), "No site with URLs waiting has replied yet."),
+        el("h3", "Suspended: no requests for a while"),
+        _suspended(found),
+        *_blocks(rows(snapshot, "site_blocks")),
+    )
+
+
+def _blocks(found: Sequence[Mapping[str, Any]]) -> list[Html]:
+    """The site blocks in their order, with the number of sites that they match."""
+    lines = [
+        (
+            join([block.get("pattern"), el("small", _settings(block))]),
+            block.get("source"),
+            figure("", block.get("sites")),
+        )
+        for block in found[:_MOST_BLOCKS]
+    ]
+    more = len(found) - len(lines)
+    note = [none(f"{more} more blocks are in /status.json.")] if more else []
+    head = ("*Pattern and settings", "Set in", "#Sites")
+    return [el("h3", "Site blocks"), table(head, lines, ""), *note] if lines else []
+
+
+def _settings(block: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in group(block, "settings").items())
+
+
+def _states(counts: Mapping[str, Any]) -> Html:
+    items = [
+        el("span", el("b", figure("", count)), f" {_STATE_NAMES.get(name, name)}")
+        for name, count in counts.items()
+    ]
+    return el("p", *items, class_="states")
+
+
+def _sites(found: Sequence[Mapping[str, Any]], empty: str) -> Html:
+    lines = [
+        (
+            site.get("site"),
+            site.get("state"),
+            figure("", site.get("waiting")),
+            figure("answers_in_s", site.get("answers_in_s")),
+            figure("delay_s", site.get("delay_s")),
+            figure("", site.get("fetched")),
+            figure("", site.get("failed")),
+        )
+        for site in found
+    ]
+    head = ("*Site", "State", "#Waiting", "#First byte", "#Wait", "#Fetched", "#Failed")
+    return table(head, lines, empty)
+
+
+def _suspended(found: Mapping[str, Any]) -> Html:
+    lines = [
+        (site.get("site"), site.get("reason"), figure("until_s", site.get("until_s")))
+        for site in rows(found, "suspended")
+    ]
+    return table(("*Site", "Reason", "#Time left"), lines, "No site is suspended.")

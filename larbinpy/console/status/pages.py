@@ -8,28 +8,50 @@ link. A snapshot may lack any key; its value is then empty.
 from collections.abc import Callable
 
 from larbinpy.console.status import overview
-from larbinpy.console.status.assets import SCRIPT
-from larbinpy.console.status.fleet import fleet, nodes
-from larbinpy.console.status.format import Snapshot, group, moment
-from larbinpy.console.status.frame import FLEET, TABS, document, header, tabs
-from larbinpy.console.status.health import Level, findings
-from larbinpy.console.status.links import broken_links
-from larbinpy.console.status.markup import Html, el, raw
-from larbinpy.console.status.outcomes import (
+from larbinpy.console.status.markup import (
+    FLEET,
+    SCRIPT,
+    TABS,
+    Html,
+    Snapshot,
+    document,
+    el,
+    group,
+    header,
+    moment,
+    raw,
+    tabs,
+)
+from larbinpy.console.status.overview import (
+    Level,
+    findings,
+    health,
+    histograms,
+    no_plots,
+    plots,
+    progress,
+    queues,
+    sites,
+)
+from larbinpy.console.status.sections import (
+    broken_links,
+    config,
     failures,
     few_failures,
+    fleet,
     left_out,
+    names,
+    nodes,
     outcomes,
+    output,
     recent,
     robots,
     rules,
+    system,
     traps,
 )
-from larbinpy.console.status.overview import health, histograms, no_plots, plots, progress
-from larbinpy.console.status.queues import queues, sites
-from larbinpy.console.status.system import config, names, output, system
 from larbinpy.console.text import duration
-from larbinpy.exit_status import CrawlState
+from larbinpy.errors import CrawlState
 
 #: The one section that also takes the span.
 _RATES = overview.rates

@@ -1,12 +1,36 @@
-"""The results of console commands as text; crawled text in them is made harmless."""
+"""The results of console commands as text; crawled text in them is made harmless.
+
+fetchInfo: a line for each decided URL, in Larbin's format.
+"""
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TextIO
 
 from larbinpy.console.ports.commands import COMMANDS
-from larbinpy.console.text import counted, duration, estimate, grouped, printable, size
-from larbinpy.reason import SEED_AGAIN, detail_in_words
+from larbinpy.console.text import (
+    counted,
+    duration,
+    estimate,
+    grouped,
+    printable,
+    reader_may_leave,
+    size,
+)
+from larbinpy.outcome import SEED_AGAIN, detail_in_words
+from larbinpy.page import Fate
+
+
+class FetchInfo:
+    """Prints a line for each URL whose outcome is decided."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, fate: Fate) -> None:
+        with reader_may_leave(self._stream):
+            print(f"[{fate.outcome}] {printable(fate.url)}", file=self._stream)
+
 
 _Result = Mapping[str, Any]
 

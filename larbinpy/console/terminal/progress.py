@@ -10,9 +10,16 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TextIO
 
-from larbinpy.console.stream import reader_may_leave
-from larbinpy.console.text import counted, duration, estimate, grouped, printable, size
-from larbinpy.exit_status import Ending
+from larbinpy.console.text import (
+    counted,
+    duration,
+    estimate,
+    grouped,
+    printable,
+    reader_may_leave,
+    size,
+)
+from larbinpy.errors import Ending
 from larbinpy.loop.clock import wall
 
 if TYPE_CHECKING:

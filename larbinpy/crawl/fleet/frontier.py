@@ -2,28 +2,164 @@
 
 Each URL of its own has an *origin*, its place in the journal. A URL whose shard has gone to another
 node meanwhile is dropped as soon as it is met: the other node has it from Redis.
+
+The area around the seeds of a node, which widens the areas of the other nodes, too.
+
+Seeds on their way to the nodes that own their shards: as letters, whoever gives them.
+
+The state of sites that goes with their shard: what was counted of them, and their waits.
+
+The state that belongs to a shard is noted in the journal when it changes, so that the next node
+continues with it. robots.txt, with its Crawl-delay, is fetched again by that node; cookies stay
+where they are.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import compress
 from operator import and_
 
-from larbinpy.crawl.fleet.site_state import SiteState
-from larbinpy.fleet.journal import Journal
-from larbinpy.fleet.vault import SiteWait
+from larbinpy.fleet.board import HOST, REDIRECT, SEED, AreaLog, entries_of
+from larbinpy.fleet.journal import Journal, pack
+from larbinpy.fleet.redis.board import RedisBoard
+from larbinpy.fleet.redis.overview import Asker
+from larbinpy.fleet.vault import Away, CrawlState, SiteWait, Then
 from larbinpy.frontier.admission import Admission, key_of
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.lifecycle import SiteLifecycle
-from larbinpy.frontier.scope.seed_area import SeedArea
+from larbinpy.frontier.politeness import SiteLimits, is_counted
+from larbinpy.frontier.scope import SeedArea
 from larbinpy.frontier.sequencer import Sequencer
+from larbinpy.frontier.site import NamedSite
+from larbinpy.frontier.traps import Traps
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.parse import Kind
 from larbinpy.storage.fingerprint_table import FingerprintTable
+from larbinpy.storage.queues import decode, encode
+from larbinpy.storage.site_counts import SiteCounts
 from larbinpy.storage.state import SavedPart, SavedValue
-from larbinpy.storage.store import decode, encode
 from larbinpy.url import Url, fingerprints, typed
+
+
+class SharedArea(SeedArea):
+    """A SeedArea that notes in `log` what widens it."""
+
+    def __init__(self, stay: str, log: AreaLog) -> None:
+        super().__init__(stay)
+        self._log = log
+        log.apply = self._apply
+
+    def add(self, urls: Iterable[str], *, known: bool = False) -> None:
+        for url in urls:
+            [entry] = entries_of(self._stay, [url])
+            if self._log.note(entry):
+                super().add([url])
+
+    def redirect(self, seed: str, targets: Iterable[str]) -> None:
+        targets = list(targets)
+        # With prefix it takes the folder of the seed away, which must be done once.
+        is_done = self._stay == "prefix" and not self._log.note(_redirect(seed, targets))
+        if not is_done:
+            super().redirect(seed, targets)
+
+    def _apply(self, entry: str) -> None:
+        word, _, rest = entry.partition(" ")
+        if word == HOST:
+            self.load([rest], {})
+        elif word == SEED:
+            super().add([rest])
+        elif word == REDIRECT:
+            seed, *targets = rest.split(" ")
+            super().redirect(seed, targets)
+
+
+def _redirect(seed: str, targets: Iterable[str]) -> str:
+    return " ".join((REDIRECT, seed, *targets))
+
+
+#: The first letters of the names of counts: before a site, and before a key of `Traps`.
+_PAGES, _BYTES, _TAKEN = "p", "b", "t"
+#: A wait that is longer than waitDuration by less (s) is waitDuration, rounded.
+_LONGER = 0.001
+
+
+class SiteState:
+    """Notes the state of sites that are served here, and takes over that of others."""
+
+    def __init__(
+        self,
+        lifecycle: SiteLifecycle,
+        counts: SiteCounts,
+        traps: Traps,
+        journal: Journal,
+        shard_of: Callable[[str], int],
+    ) -> None:
+        self._lifecycle = lifecycle
+        self._counts = counts
+        self._traps = traps
+        self._journal = journal
+        self._shard_of = shard_of
+        traps.report = self._taken
+
+    def __repr__(self) -> str:
+        return f"<SiteState of {self._lifecycle!r}>"
+
+    # -- what is noted
+
+    def landed(self, page: Page, now: float, *, decided: bool = False) -> None:
+        """Note the end of a request; `decided`: it decides the outcome of its URL."""
+        site = self._lifecycle.registry.get(page.url.site)
+        if site is None:
+            return
+        if site.quota is not None:
+            self._count(site, site.quota.limits, page, decided)
+        wait, (extra, usual) = site.next_at - now, site.pace.adapted
+        if extra or wait > site.settings.waits.least + _LONGER:
+            shard = self._shard_of(site.key)
+            self._journal.wait(shard, site.key, SiteWait(wait, extra, usual))
+
+    def _count(self, site: NamedSite, limits: SiteLimits, page: Page, decided: bool) -> None:
+        counts = {}
+        if limits.pages and is_counted(page):
+            counts[_PAGES + site.key] = 1
+        if limits.received and page.received:
+            counts[_BYTES + site.key] = page.received
+        if not counts:
+            return
+        if decided:
+            self._journal.count_page(page.url.origin, counts)
+        else:
+            self._journal.count(self._shard_of(site.key), counts)
+
+    def _taken(self, site: str, key: str, growth: int) -> None:
+        shard = self._shard_of(site)
+        # Links to others are counted by the node that gets them, too.
+        if self._journal.serves(shard):
+            self._journal.count(shard, {_TAKEN + key: growth})
+
+    # -- what is taken over
+
+    def load(self, counts: Mapping[str, int], waits: Mapping[str, SiteWait], now: float) -> None:
+        """Continue with what another node has noted."""
+        numbers: defaultdict[str, dict[str, int]] = defaultdict(dict)
+        for name, number in counts.items():
+            numbers[name[0]][name[1:]] = number
+        self._traps.count_from(numbers[_TAKEN])
+        for key in numbers[_PAGES].keys() | numbers[_BYTES].keys():
+            # One of the two may come in another part of the shard.
+            pages, received = self._counts.get(key)
+            pages = numbers[_PAGES].get(key, pages)
+            self._counts.put(key, pages, numbers[_BYTES].get(key, received))
+            site = self._lifecycle.registry.get(key)
+            if site is not None and site.quota is not None:
+                site.quota.load()
+                self._lifecycle.close_if_spent(site, now)
+        for key, wait in waits.items():
+            until = now + max(0.0, wait.seconds)
+            self._lifecycle.registry.take_over(key, until, wait.extra, wait.usual)
+
 
 #: Before the line of a seed that is to be fetched again.
 AGAIN = "!"
@@ -315,3 +451,78 @@ class SharedFrontier(Frontier):
     def values(self) -> dict[str, SavedValue]:
         """Redis has the area of the seeds and the state of the sites, too."""
         return {"rules": super().values()["rules"]}
+
+
+#: Seeds that are posted together.
+_TOGETHER = 2000
+
+
+class Seeding:
+    """Posts seeds, some at a time, and again if the connection ended."""
+
+    def __init__(self, board: RedisBoard, shard_of: Callable[[str], int], stay: str) -> None:
+        self._board = board
+        self._shard_of = shard_of
+        self._stay = stay
+        self._waiting: list[tuple[int, str]] = []
+        self._sent: list[tuple[int, str]] = []
+
+    def __repr__(self) -> str:
+        return f"<Seeding {len(self._waiting)} wait>"
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all seeds are in their inboxes."""
+        return not self._waiting and not self._sent
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no more seeds should be added now."""
+        return len(self._waiting) >= _TOGETHER
+
+    def add(
+        self, text: str, *, depth: int | None = None, priority: bool = False, again: bool = False
+    ) -> bool:
+        """Add a seed; False if it is no URL."""
+        href = typed(text)
+        if href is None:
+            return False
+        url = Url(href, FULL_DEPTH if depth is None else depth, priority=priority, seed=True)
+        line = (AGAIN if again else "") + encode(url)
+        self._waiting.append((self._shard_of(url.host), line))
+        if self._board.area is not None:
+            # Before the letters: a node may find links to a seed before it gets the seed.
+            for entry in entries_of(self._stay, [href]):
+                self._board.area.widen(entry)
+        return True
+
+    def step(self) -> None:
+        """Post what waits, unless a post is under way."""
+        if not self._sent and self._waiting:
+            self.post(lambda state: None)
+
+    def post(self, then: Then[CrawlState]) -> None:
+        """Post what waits, or the first part of it; what was lost on its way waits again."""
+
+        def posted(state: CrawlState | Away) -> None:
+            if isinstance(state, Away):
+                self._waiting[:0] = self._sent
+            self._sent = []
+            then(state)
+
+        self._sent = self._waiting[:_TOGETHER]
+        del self._waiting[:_TOGETHER]
+        self._board.seed(_letters(self._sent), posted)
+
+
+def post_all(seeding: Seeding, asker: Asker) -> None:
+    """Post the seeds that were added. Raises UserError."""
+    while not seeding.is_done:
+        asker.ask(seeding.post)
+
+
+def _letters(lines: Iterable[tuple[int, str]]) -> dict[int, bytes]:
+    letters = defaultdict(list)
+    for shard, line in lines:
+        letters[shard].append(line)
+    return {shard: pack(some) for shard, some in letters.items()}

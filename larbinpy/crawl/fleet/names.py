@@ -13,7 +13,7 @@ from larbinpy.dns import wire
 from larbinpy.dns.cache import NameCache
 from larbinpy.dns.lookup import Answer
 from larbinpy.dns.resolver import OnFound, Resolver
-from larbinpy.fleet.names import NameVault, Shared
+from larbinpy.fleet.board import NameVault, Shared
 from larbinpy.fleet.vault import Away
 
 #: Seconds that a name waits for Redis, which takes some milliseconds; then servers are asked.

@@ -1,27 +1,362 @@
-"""A crawl on Redis, for a command that is no node of it: to look, and to steer."""
+"""A crawl on Redis, for a command that is no node of it: to look, and to steer.
 
+An order to all nodes, and their answers.
+
+A fleet as text for a terminal, and as JSON-able values.
+
+Searches of a whole crawl: `larbinpy search --join` gives nodes an order, and merges answers.
+
+    search NAMES QUERY      names of nodes, with commas between them, and a query string
+
+Each of these nodes asks its database by the process that also answers for the Search page.
+
+The console of a whole crawl: the commands of a node's console, for all nodes.
+"""
+
+import json
+import socket
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Self
+from typing import Any, NamedTuple, Self, TextIO
+from urllib.parse import urlencode
 
-from larbinpy.config import SETTINGS, ConfigError, change
-from larbinpy.crawl.fleet.gathering import Answer, Gathering
-from larbinpy.crawl.fleet.searching import FleetFound, as_one, nodes_to_ask, order_of
-from larbinpy.crawl.fleet.seeding import Seeding, post_all
-from larbinpy.database.base import Wish
+from larbinpy.config import SETTINGS, Config, ConfigError, change
+from larbinpy.console.ports.commands import COMMANDS, CommandSteps, Wait
+from larbinpy.console.ports.finder_process import FinderProcess
+from larbinpy.console.search.form import FOUND, LONGEST_QUERY, Frame
+from larbinpy.console.terminal.prompt import Session
+from larbinpy.console.text import counted, duration, grouped, json_line, printable, roughly, size
+from larbinpy.crawl.fleet.frontier import Seeding, post_all
+from larbinpy.database.base import DatabaseError, Found, Wish
+from larbinpy.database.mysql.server import Address as DatabaseAddress
+from larbinpy.database.opening import is_server
+from larbinpy.database.several import found_of, merged, wish_of_each
 from larbinpy.errors import UserError
-from larbinpy.fleet.answers import ASKED, all_did, explained, is_settled
-from larbinpy.fleet.area import AreaLog
-from larbinpy.fleet.board import Board
-from larbinpy.fleet.redis.asking import Asker
+from larbinpy.fleet.board import ASKED, Answers, AreaLog, Board, all_did, explained, is_settled
+from larbinpy.fleet.identity import has_area, to_steer
+from larbinpy.fleet.ownership import shard_of
 from larbinpy.fleet.redis.board import RedisBoard
 from larbinpy.fleet.redis.client import Client
+from larbinpy.fleet.redis.overview import Asker
 from larbinpy.fleet.redis.wire import Address
-from larbinpy.fleet.settings import has_area, to_steer
-from larbinpy.fleet.shards import shard_of
-from larbinpy.fleet.vault import CrawlState, Standing, Then
+from larbinpy.fleet.vault import NOBODY, Away, CrawlState, Standing, Then
 from larbinpy.loop.clock import Clock, clock
 from larbinpy.loop.poller import Poller
+from larbinpy.url import fault, login_of, masked_typed
+
+#: Seconds between two looks for answers.
+_EVERY = 0.1
+#: Seconds between two looks at the nodes: one that died, or joined anew, does not answer.
+_LOOK = 1.0
+
+Answer = dict[str, Any]
+
+
+class Gathering:
+    """Gives an order, and waits for the answers of some nodes until a time at most.
+
+    `nodes` have their sessions: those that end are no longer waited for.
+    """
+
+    def __init__(
+        self,
+        board: RedisBoard,
+        give: Callable[[Then[str]], None],
+        nodes: Mapping[str, str],
+        until: float,
+    ) -> None:
+        self._board = board
+        self._give = give
+        self._nodes = dict(nodes)
+        self._gone: set[str] = set()
+        self._until = until
+        self._order = ""
+        self._is_asking = False
+        self._next = self._look_at = float("-inf")
+        #: By node.
+        self.answers: dict[str, Answer] = {}
+        #: Whether no more answers are waited for.
+        self.is_over = False
+
+    def __repr__(self) -> str:
+        return f"<Gathering {len(self.answers)} of {len(self._nodes)}>"
+
+    @property
+    def silent(self) -> list[str]:
+        """The nodes that have not answered."""
+        return sorted(self._nodes.keys() - self.answers.keys())
+
+    def step(self, now: float) -> None:
+        """Ask for answers when it is time."""
+        if now >= self._until:
+            self.is_over = True
+        elif not self._is_asking and now >= self._next:
+            self._is_asking = True
+            if not self._order:
+                self._next = now + _EVERY
+                self._give(self._given)
+            elif now >= self._look_at:
+                # Its answers are looked for once more, after this.
+                self._look_at = now + _LOOK
+                self._board.read(self._looked)
+            else:
+                self._next = now + _EVERY
+                self._board.answers(self._order, self._answered)
+
+    def _given(self, order: str | Away) -> None:
+        self._is_asking = False
+        if not isinstance(order, Away):
+            self._order = order
+            self.is_over = not self._nodes
+
+    def _looked(self, board: Board | Away) -> None:
+        self._is_asking = False
+        if not isinstance(board, Away):
+            alive = board.alive.items()
+            self._gone = {name for name, _ in self._nodes.items() - alive}
+
+    def _answered(self, answers: list[Answer] | Away) -> None:
+        self._is_asking = False
+        if not isinstance(answers, Away):
+            self.answers = {str(each.pop("node", "")): each for each in answers}
+            awaited = self._nodes.keys() - self._gone
+            self.is_over = self.is_over or self.answers.keys() >= awaited
+
+
+Status = dict[str, Any]
+
+#: Said for seeds with logins that a command gives to a crawl on Redis, which never has them.
+LOGINS_STAY = "logins in seeds are not given to the nodes: these know those of startUrl alone"
+#: The fields that are summed over all nodes.
+_SUMMED = ("pages", "replies", "bytes", "links", "sites", "seen")
+_RATES = ("pages_s", "bytes_s", "busy")
+
+
+def status_of(name: str, board: Board, shards: Sequence[Standing]) -> Status:
+    """The whole crawl: sums, and what each node has reported."""
+    nodes = [
+        {**report.status, "name": node, "age_s": report.age, "alive": board.is_alive(node)}
+        for node, report in board.reports.items()
+    ]
+    alive = [node for node in nodes if node["alive"]]
+    outcomes: Counter[str] = Counter()
+    for node in nodes:
+        outcomes.update(node.get("outcomes") or {})
+    return {
+        "name": name,
+        "state": board.state.value,
+        "running": len(alive),
+        **{key: sum(node.get(key) or 0 for node in nodes) for key in _SUMMED},
+        **{key: round(sum(node.get(key) or 0 for node in alive), 2) for key in _RATES},
+        "outcomes": dict(outcomes),
+        "queued": sum(shard.owing for shard in shards),
+        "limit_page": board.limit,
+        "pages_left": max(0, board.left),
+        "shards": _shards(board, shards),
+        "nodes": nodes,
+    }
+
+
+def _shards(board: Board, shards: Sequence[Standing]) -> dict[str, int]:
+    owned = Counter(shard.own for shard in shards)
+    served = sum(count for own, count in owned.items() if own in board.sessions)
+    return {
+        "all": len(shards),
+        "owned": served,
+        "without_owner": len(shards) - served,
+        "owned_by_dead": len(shards) - served - owned[NOBODY],
+        "owed": sum(shard.owing for shard in shards),
+        "inbox": sum(shard.inbox for shard in shards),
+    }
+
+
+def redis_of(servers: Iterable[Mapping[str, str]]) -> list[dict[str, Any]]:
+    """Memory and persistence of each server, from its INFO."""
+    return [
+        {
+            "server": info["server"],
+            "version": info.get("redis_version", ""),
+            "memory_bytes": int(info.get("used_memory", 0)),
+            "memory_limit_bytes": int(info.get("maxmemory", 0)),
+            "aof": info.get("aof_enabled") == "1",
+            "aof_ok": info.get("aof_last_write_status", "ok") == "ok",
+            "snapshot_ok": info.get("rdb_last_bgsave_status", "ok") == "ok",
+            "replicas": int(info.get("connected_slaves", 0)),
+        }
+        for info in servers
+    ]
+
+
+def _state(status: Status) -> str:
+    """The crawl, its state, and the number of its nodes."""
+    state = status["state"]
+    if state == CrawlState.RUNNING.value and not status["running"]:
+        # Its nodes have left at a limit, or have died.
+        state = "unfinished"
+    return f"{status['name']}: {state}, {counted(status['running'], 'node')}"
+
+
+def status_lines(status: Status) -> list[str]:
+    """The crawl in one line, and one for each node."""
+    parts = [
+        _state(status),
+        *_work(status),
+        f"queued {grouped(status['queued'])}",
+    ]
+    if status["limit_page"]:
+        left = grouped(status["pages_left"])
+        parts.append(f"limitPage {grouped(status['limit_page'])}, {left} not given to nodes")
+    return [printable("  ".join(parts)), *map(_node_line, status["nodes"])]
+
+
+def _work(of: Status) -> list[str]:
+    return [
+        f"pages {grouped(of.get('pages') or 0)} ({grouped(of.get('pages_s') or 0)}/s)",
+        f"replies {grouped(of.get('replies') or 0)}",
+        f"received {size(of.get('bytes') or 0)} ({size(of.get('bytes_s') or 0)}/s)",
+    ]
+
+
+def _node_line(node: Status) -> str:
+    if not node["alive"]:
+        parts = [f"  {node['name']}: gone for {roughly(node['age_s'])}"]
+        parts.append(f"pages {grouped(node.get('pages') or 0)}")
+    else:
+        parts = [f"  {node['name']}: {node.get('state')}", *_work(node)]
+        parts.append(f"shards {node.get('shards')}")
+    if node["alive"] and node.get("trouble"):
+        parts.append(str(node["trouble"]))
+    return printable("  ".join(parts))
+
+
+_HEAD = ("node", "since", "pages", "pages/s", "shards", "lag", "page", "trouble")
+
+
+def fleet_lines(status: Status, redis: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Tables of nodes, shards and servers."""
+    rows = [_HEAD, *map(_row, status["nodes"])]
+    shards = status["shards"]
+    lines = [_state(status), *(_table(rows) if status["nodes"] else ["no node has joined yet"])]
+    without = grouped(shards["without_owner"])
+    lines.append(
+        f"shards: {grouped(shards['owned'])} of {grouped(shards['all'])} owned, {without} without "
+        f"owner, {grouped(shards['owed'])} URLs owed, {counted(shards['inbox'], 'letter')} waiting"
+    )
+    return [printable(line) for line in [*lines, *map(_server, redis)]]
+
+
+def _row(node: Status) -> tuple[str, ...]:
+    if not node["alive"]:
+        gone = f"gone for {roughly(node['age_s'])}"
+        return (node["name"], "-", grouped(node.get("pages") or 0), "-", "-", "-", "-", gone)
+    return (
+        node["name"],
+        duration((node.get("joined_s") or 0) + node["age_s"]),
+        grouped(node.get("pages") or 0),
+        grouped(node.get("pages_s") or 0),
+        grouped(node.get("shards") or 0),
+        roughly(node.get("lag_s") or 0),
+        node.get("http") or "-",
+        node.get("trouble") or "-",
+    )
+
+
+def _table(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+
+
+def _server(info: Mapping[str, Any]) -> str:
+    limit = info["memory_limit_bytes"]
+    memory = f"{size(info['memory_bytes'])}" + (f" of {size(limit)}" if limit else ", no limit")
+    kept = (
+        "append-only file" if info["aof"] else "no append-only file: a restart may lose the crawl"
+    )
+    if not (info["aof_ok"] and info["snapshot_ok"]):
+        kept += ", its last write failed"
+    return (
+        f"Redis {info['server']} {info['version']}: memory {memory}; {kept}; "
+        f"{counted(info['replicas'], 'replica')}"
+    )
+
+
+_FILE = "file"
+
+
+class FleetFound(NamedTuple):
+    """The merged answer, and what went wrong, a line for each thing."""
+
+    found: Found
+    troubles: list[str]
+
+
+def shown_database(config: Config) -> str:
+    """The content database of a node, as other machines have to name it; "" for none."""
+    if "database" not in config.output_mode:
+        return ""
+    if not is_server(config.content_database):
+        return _FILE
+    address = DatabaseAddress.of(config.content_database)
+    is_here = address.host in ("localhost", "::1") or address.host.startswith("127.")
+    return str(address._replace(host=socket.gethostname()) if is_here else address)
+
+
+def searched(finder: FinderProcess | None, query: str, clock: Clock) -> CommandSteps:
+    """Answer a query string out of this node's database."""
+    if finder is None:
+        yield {"ok": False, "error": "it has no content database"}
+        return
+    finder.step(clock())  # so that it knows the time; it may not have been stepped for long
+    question = finder.ask(FOUND, query, Frame())
+    while question.reply is None:
+        finder.step(clock())
+        yield Wait.EVENT
+    fields = json.loads(question.reply.body)
+    yield {"ok": "error" not in fields, **fields}
+
+
+def order_of(nodes: Sequence[str], q: str, wish: Wish) -> str:
+    """The order to `nodes`. Raises DatabaseError if the query is too long."""
+    if len(q) > LONGEST_QUERY:
+        raise DatabaseError(f"the query has more than {LONGEST_QUERY} characters; use fewer words")
+    each = wish_of_each(wish)
+    query = urlencode({"q": q, "n": each.n, "sort": each.sort}, errors="replace")
+    return f"search {','.join(nodes)} {query}"
+
+
+def nodes_to_ask(name: str, board: Board) -> list[str]:
+    """The nodes that have a database; one of those that fill the same. Raises DatabaseError."""
+    alive = board.alive
+    databases = {node: report.status.get("database", "") for node, report in board.reports.items()}
+    if alive and not any(databases[node] for node in alive):
+        raise DatabaseError(f"{name}: its nodes fill no content database (outputMode database)")
+    if not alive:
+        servers = [place for place in databases.values() if place not in ("", _FILE)]
+        own = servers[0] if servers else "save/NODE/larbinpy.db"
+        raise DatabaseError(
+            f"{name}: no node runs that could search; name a database: larbinpy search -d {own}"
+        )
+    chosen: dict[str, str] = {}
+    for node in alive:
+        if place := databases[node]:
+            chosen.setdefault(node if place == _FILE else place, node)
+    return list(chosen.values())
+
+
+def as_one(name: str, answers: Answers, silent: Sequence[str], wish: Wish) -> FleetFound:
+    """The answers of nodes as one. Raises DatabaseError if there is none."""
+    good = {node: answer for node, answer in answers.items() if answer["ok"]}
+    refused = [f"{node}: {answers[node]['error']}" for node in answers if node not in good]
+    troubles = [f"no answer from {', '.join(silent)}"] if silent else []
+    troubles += refused
+    if not good:
+        raise DatabaseError(f"{name}: no database could be asked; {'; '.join(troubles)}")
+    return FleetFound(merged([found_of(answer) for answer in good.values()], wish), troubles)
+
 
 #: Seconds for the answers of nodes: they ask for orders each second. Searches and disks take long.
 _PATIENCE = 10.0
@@ -192,3 +527,69 @@ class Remote:
             names = f" ({', '.join(alive)})" if alive else ""
             raise UserError(f"{self.name}: nodes run{names}; stop them first")
         self._ask(self._board.remove)
+
+
+_Answer = Mapping[str, Any]
+
+
+class FleetConsole(Session):
+    """A session with a crawl on Redis, whether nodes run or not."""
+
+    def __init__(self, remote: Remote, stdout: TextIO, *, as_json: bool) -> None:
+        super().__init__(stdout, as_json=as_json)
+        self._remote = remote
+        self._verbs: dict[str, Callable[[list[str]], _Answer]] = {
+            "add": self._add,
+            "status": lambda words: self._status(),
+            "pause": lambda words: _done(remote.pause()),
+            "resume": lambda words: _done(remote.resume()),
+            "set": lambda words: remote.set(words[0], " ".join(words[1:])),
+            "explain": lambda words: remote.explain(words[0]),
+            "save": lambda words: remote.save(),
+            "stop": lambda words: _done(remote.stop()),
+            "help": lambda words: {"ok": True, "commands": self._usages()},
+            "quit": lambda words: {"ok": True},
+        }
+
+    def ask(self, command: str) -> bytes:
+        name, *words = command.split()
+        verb = self._verbs.get(name)
+        if verb is None:
+            known = ", ".join(self._verbs)
+            why = f"unknown command {name[:40]!r} of a fleet; known: {known}"
+            return json_line({"ok": False, "error": why})
+        if not COMMANDS[name].takes(len(words)):
+            usage = f"usage: {name} {COMMANDS[name].arguments}".strip()
+            return json_line({"ok": False, "error": usage})
+        return json_line(verb(words))
+
+    def interrupted(self) -> None:
+        """Answers that come now belong to their order, and to no other command."""
+
+    def _usages(self) -> list[str]:
+        return [f"{name} {COMMANDS[name].arguments}".strip() for name in self._verbs]
+
+    def _add(self, urls: list[str]) -> _Answer:
+        refused = self._remote.seed(urls, depth=None, priority=False, again=False)
+        reasons = [{"url": masked_typed(url), "reason": fault(url)} for url in refused]
+        answer = {"ok": not refused, "accepted": len(urls) - len(refused), "refused": reasons}
+        return answer | ({"note": LOGINS_STAY} if any(map(login_of, urls)) else {})
+
+    def _status(self) -> _Answer:
+        remote = self._remote
+        return {"ok": True, **status_of(remote.name, remote.board(), remote.shards())}
+
+    def _laid_out(self, command: str, text: str) -> str:
+        answer = json.loads(text)
+        match command.split()[0]:
+            case "status" if answer["ok"]:
+                lines = status_lines(answer)
+            case "help" if answer["ok"]:
+                lines = [f"  {usage}" for usage in answer["commands"]]
+            case _:
+                return super()._laid_out(command, text)
+        return "".join(f"{line}\n" for line in lines)
+
+
+def _done(refused: str) -> _Answer:
+    return {"ok": False, "error": refused} if refused else {"ok": True}

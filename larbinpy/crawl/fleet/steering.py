@@ -1,22 +1,300 @@
-"""The side of a node that operators and other nodes see and change."""
+"""The side of a node that operators and other nodes see and change.
 
+limitPage of the whole crawl: a node draws its share of it from Redis.
+
+The reports of a node to the others, and theirs to it.
+
+The orders that a node gets from operators and other nodes, and its answers.
+
+The commands at the ports of a node: they steer the whole crawl, as those of any other node.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
+from math import inf
 from typing import Any
 
-from larbinpy.config import Config
-from larbinpy.crawl.control.mode import Mode
-from larbinpy.crawl.fleet.gathering import Gathering
-from larbinpy.crawl.fleet.orders import Orders
-from larbinpy.crawl.fleet.page_limit import PageLimit
-from larbinpy.crawl.fleet.reports import Reports, Work
-from larbinpy.crawl.fleet.seeding import Seeding
+from larbinpy._version import __version__
+from larbinpy.config import SETTINGS, Config, ConfigError, change
+from larbinpy.console.ports.commands import CommandSteps, Result, Wait
+from larbinpy.console.ports.finder_process import FinderProcess
+from larbinpy.crawl.control import Control
+from larbinpy.crawl.fleet.frontier import Seeding
+from larbinpy.crawl.fleet.remote import Gathering, searched, shown_database
+from larbinpy.crawl.mode import Mode
+from larbinpy.fleet.board import ASKED, Board, Drawn, PageShare, explained, is_settled
 from larbinpy.fleet.journal import Journal
 from larbinpy.fleet.node import Node
+from larbinpy.fleet.ownership import shard_of
 from larbinpy.fleet.redis.board import RedisBoard
-from larbinpy.fleet.session import Session
-from larbinpy.fleet.shards import shard_of
-from larbinpy.fleet.vault import CrawlState
+from larbinpy.fleet.vault import Away, CrawlState, Session
 from larbinpy.loop.clock import Clock
+from larbinpy.observe.explain import decided
+from larbinpy.observe.report.log import first_time
+from larbinpy.observe.snapshot import Totals
+from larbinpy.stats import Stats
+from larbinpy.url import fault, host_of, typed
+
+#: Seconds between two draws if there is nothing to draw.
+_PAUSE = 2.0
+
+
+class PageLimit:
+    """Draws shares as they are used up, and lets the engine have them through its mode."""
+
+    def __init__(self, board: RedisBoard, limit: int, first_limit: int, mode: Mode) -> None:
+        """`limit` is limitPage now, and `first_limit` as the crawl was made with it."""
+        self._board = board
+        self._first_limit = first_limit
+        self._share = PageShare(limit)
+        self._name = ""
+        self._mode = mode
+        self._is_drawing = False
+        self._draw_at = -inf
+        # Number of changes of limitPage: an answer to an earlier question may be of the old one.
+        self._changes = 0
+
+    def __repr__(self) -> str:
+        return f"<PageLimit {self._share!r}>"
+
+    @property
+    def limit(self) -> int:
+        """limitPage; 0 for none."""
+        return self._share.limit
+
+    @property
+    def holds(self) -> str:
+        """Why no request may be opened; empty if they may."""
+        if self._share.most == 0 and self._share.may_grow:
+            return "this node waits for its share of limitPage"
+        return ""
+
+    def begin(self, name: str, before: int) -> None:
+        """Draw under this name, for a state that has `before` pages."""
+        self._name = name
+        self._share.before = before
+        self._apply()
+
+    def change(self, limit: int) -> None:
+        """limitPage was changed."""
+        self._changes += 1
+        self._share.change(limit)
+        self._draw_at = -inf
+        self._apply()
+
+    def step(self, fetched: int, busy: int, handles: int, members: int, now: float) -> None:
+        """Draw, if the share is nearly used up, as `PageShare.wanted` tells."""
+        self._apply()
+        if self._is_drawing or now < self._draw_at:
+            return
+        total = self._share.wanted(fetched, busy, handles, members)
+        if total is not None:
+            self._draw_at = now + (0.0 if self._share.may_grow else _PAUSE)
+            self._draw(total, self._share.drawn)
+
+    def give_back(self, fetched: int) -> bool:
+        """Give back the rest of the share; True when that is done."""
+        if not self._share.is_given_back and not self._is_drawing:
+            self._draw(self._share.used(fetched), self._share.gave_back)
+        return self._share.is_given_back
+
+    def _apply(self) -> None:
+        self._mode.share = self._share.most
+        self._mode.share_may_grow = self._share.may_grow
+
+    def _draw(self, total: int, then: Callable[[Drawn], None]) -> None:
+        changes = self._changes
+
+        def drawn(answer: Drawn | Away | None) -> None:
+            self._is_drawing = False
+            if isinstance(answer, Drawn) and changes == self._changes:
+                then(answer)
+                self._apply()
+
+        self._is_drawing = True
+        self._board.draw(self._name, total, self._first_limit, drawn)
+
+
+#: Seconds between two reports.
+_REPORT = 2.0
+
+
+@dataclass(slots=True)
+class Work:
+    """The parts of the crawl that are reported about."""
+
+    totals: Totals
+    stats: Stats
+    state: Callable[[], str]
+    #: URLs not decided, and URLs seen.
+    queued: Callable[[], int]
+    seen: Callable[[], int]
+    #: Transfers running, and at most.
+    busy: Callable[[], int]
+    handles: Callable[[], int]
+
+
+class Reports:
+    """Reports about the work of this node, and reads the reports of all in the same question."""
+
+    def __init__(self, board: RedisBoard, node: Node, config: Config) -> None:
+        self._board = board
+        self._node = node
+        self._config = config
+        self._database = shown_database(config)
+        self._session = ""
+        self._joined_at = inf
+        self._is_reading = False
+        # The last report is under way, or was taken.
+        self._is_last = self._has_ended = False
+        self._read_at = -inf
+        # The reports of all nodes.
+        self._seen: Board | None = None
+
+    def __repr__(self) -> str:
+        return f"<Reports of {self._config.node}>"
+
+    def step(self, work: Work, now: float) -> None:
+        """Report, if it is time."""
+        if self._node.session != self._session:
+            self._session = self._node.session
+            self._joined_at = self._read_at = now
+        if now >= self._read_at and not self._is_reading and self._session:
+            self._read_at = now + _REPORT
+            self._exchange(work, now)
+
+    def finish(self, work: Work, now: float) -> bool:
+        """Report for the last time, as there were more pages; True when that is done."""
+        if not self._has_ended and not self._is_reading:
+            self._is_last = True
+            self._exchange(work, now)
+        return self._has_ended
+
+    def _exchange(self, work: Work, now: float) -> None:
+        def read(answer: Board | Away) -> None:
+            self._is_reading = False
+            if not isinstance(answer, Away):
+                self._seen = answer
+                self._has_ended = self._is_last
+
+        self._is_reading = True
+        self._board.read(read, self._config.node, self._report(work, now))
+
+    def _report(self, work: Work, now: float) -> dict[str, Any]:
+        counts, rates = work.totals.counts(), work.stats.rates()
+        totals = counts["totals"]
+        config, node = self._config, self._node
+        return {
+            "session": node.session,
+            "version": __version__,
+            "joined_s": round(now - self._joined_at, 1),
+            "state": work.state(),
+            "pages": totals["success"],
+            "pages_s": round(rates["success"], 2),
+            "replies": totals["pages"],
+            "bytes": totals["bytes_received"],
+            "bytes_s": round(rates["bytes"]),
+            "links": totals["links"],
+            "outcomes": {name: count for name, count in counts["outcomes"].items() if count},
+            "sites": counts["known"]["sites"],
+            "queued": work.queued(),
+            "seen": work.seen(),
+            "busy": work.busy(),
+            "shards": node.served,
+            "lag_s": round(node.lag, 2),
+            "trouble": self._board.client.trouble,
+            "http": f"{config.http_host}:{config.http_port}" if config.http_port else "",
+            "database": self._database,
+            "input": f"{config.input_host}:{config.input_port}" if config.input_port else "",
+        }
+
+    @property
+    def alive(self) -> Mapping[str, str]:
+        """The sessions of the nodes that take part and report, by their names."""
+        return self._seen.alive if self._seen is not None else {}
+
+    def describe(self, limit: int) -> dict[str, Any]:
+        """The fleet for the snapshot of this node; `limit` is limitPage."""
+        nodes = []
+        for name, report in (self._seen.reports if self._seen is not None else {}).items():
+            assert self._seen is not None
+            alive = self._seen.is_alive(name)
+            nodes.append({"name": name, "alive": alive, "age_s": report.age, **report.status})
+        served = sum(node.get("shards") or 0 for node in nodes if node["alive"])
+        return {
+            "name": self._board.name,
+            "node": self._config.node,
+            "state": self._node.state.value,
+            "members": self._node.members,
+            "nodes": nodes,
+            "shards": self._node.served,
+            "shards_of_all": self._config.shards,
+            "shards_served": served,
+            "lag_s": round(self._node.lag, 2),
+            "limit": limit,
+            "left": self._seen.left if self._seen is not None else 0,
+            "redis_trouble": bool(self._board.client.trouble),
+            "trouble": self._board.client.trouble,
+        }
+
+
+@dataclass(slots=True)
+class _Open:
+    order: str
+    steps: CommandSteps
+    answer: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Orders:
+    """Executes orders, each once and all at the same time, a step of each in a turn."""
+
+    def __init__(self, board: RedisBoard, node: str) -> None:
+        """`node` is the name under which the answers are given."""
+        self._board = board
+        self._node = node
+        self._asked = Session()
+        self._last = (0, 0)
+        self._open: list[_Open] = []
+        #: Executes an order; the steps end with the answer.
+        self.execute: Callable[[str], CommandSteps] = lambda text: iter(())
+
+    def __repr__(self) -> str:
+        return f"<Orders {len(self._open)} open>"
+
+    def begin(self) -> None:
+        """Take orders from now on."""
+        self._board.on_order = self._ordered
+
+    def step(self) -> None:
+        """One step of each order; answers that were lost are given again."""
+        self._asked.resend()
+        for order in list(self._open):
+            found = next(order.steps, None)
+            if isinstance(found, Wait):
+                continue
+            if found is None:
+                self._open.remove(order)
+                self._answer(order.order, {"node": self._node, **order.answer})
+            else:
+                order.answer = found
+
+    def _answer(self, order: str, answer: Mapping[str, Any]) -> None:
+        again = partial(self._answer, order, answer)
+        self._board.answer(order, answer, self._asked.then(_ignore, again))
+
+    def _ordered(self, order: str, text: str) -> None:
+        """Begin with an order. After a lost answer it comes again."""
+        first, _, second = order.partition("-")
+        number = int(first), int(second or 0)
+        if number > self._last:
+            self._last = number
+            self._open.append(_Open(order, self.execute(text)))
+
+
+def _ignore(_: object) -> None:
+    """For answers that change nothing."""
+
 
 #: Seconds for the answers of other nodes.
 _PATIENCE = 30.0
@@ -132,5 +410,102 @@ class Steering:
         return Gathering(self._board, give, self._reports.alive, self._clock() + _PATIENCE)
 
 
-def _ignore(_: object) -> None:
-    """For answers that change nothing."""
+_RULES = "rules of a fleet cannot change while it runs"
+
+
+class FleetControl(Control):
+    """The commands. Those that all nodes execute come back as orders."""
+
+    # Attributes, since the constructor is that of `Control`.
+    steering: Steering
+    finder: FinderProcess | None = None
+
+    def add(
+        self, url: str, *, depth: int | None = None, priority: bool = False, again: bool = False
+    ) -> str | None:
+        if self._mode.draining:
+            return "this node is ending; ask another one"
+        if self.steering.is_stuck:
+            return "Redis takes no seeds now; try again later"
+        self._logins.learn(url)
+        if not self.steering.seeding.add(url, depth=depth, priority=priority, again=again):
+            return fault(url)
+        return None
+
+    def pause(self) -> None:
+        self.steering.declare(CrawlState.RUNNING, CrawlState.PAUSED)
+
+    def resume(self) -> None:
+        self.steering.declare(CrawlState.PAUSED, CrawlState.RUNNING)
+
+    def stop(self) -> None:
+        for state in (CrawlState.PAUSED, CrawlState.NEW, CrawlState.RUNNING):
+            self.steering.declare(state, CrawlState.STOPPED)
+
+    def set(self, key: str, value: str) -> str | None:
+        try:
+            config = change(self._settings.config, key, value)
+        except ConfigError as error:
+            return str(error)
+        keyword = SETTINGS[key.lower()].keyword
+        pages = config.limit_page if keyword == "limitPage" else None
+        self.steering.change(keyword, value, pages)
+        return None
+
+    def add_rule(self, accept: bool, pattern: str) -> str | None:
+        return _RULES
+
+    def drop_rule(self, word: str) -> int | str:
+        return _RULES
+
+    def explain(self, url: str) -> CommandSteps:
+        until = self._clock() + ASKED
+        while True:
+            gathering = self.steering.gather(f"explain {url}")
+            while not gathering.is_over:
+                gathering.step(self._clock())
+                yield Wait.EVENT
+            found = gathering.answers, gathering.silent
+            if is_settled(*found) or self._clock() >= until:
+                break
+        yield explained(*found)
+
+    # -- orders
+
+    def execute(self, text: str) -> CommandSteps:
+        """Execute an order here."""
+        word, *words = text.split()
+        if word == "set" and len(words) > 1:
+            reason = self._settings.set(words[0], " ".join(words[1:]))
+            if words[0].lower() == "limitpage":
+                self.steering.limited(self._settings.config.limit_page)
+            yield {"ok": True} if reason is None else {"ok": False, "error": reason}
+        elif word == "explain" and words:
+            yield from self._explain(words[0])
+        elif word == "save":
+            yield from super().save()
+        elif word == "search" and len(words) == 2:
+            names, query = words
+            if self._settings.config.node in names.split(","):
+                yield from searched(self.finder, query, self._clock)
+            else:
+                yield {"ok": True}
+        else:
+            yield {"ok": False, "error": f"unknown order {word[:40]!r}"}
+
+    def _explain(self, url: str) -> CommandSteps:
+        """The owner knows where the URL stands; another node, if it has fetched it before."""
+        href = typed(url)
+        if href is None or self.steering.owns(host_of(href)):
+            for found in super().explain(url):
+                yield found if isinstance(found, Wait) else {"owner": True, **found}
+            return
+        began = first_time(self._totals.started)
+        search = decided(self._frontier.view, self._log, href, self._clock, began)
+        answer: Result = {"ok": True}
+        for found in self._searches.run(search):
+            if isinstance(found, Wait):
+                yield found
+            else:
+                answer = {"ok": True, **found}
+        yield answer

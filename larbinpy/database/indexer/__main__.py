@@ -13,15 +13,15 @@ from functools import partial
 from pathlib import Path
 
 from larbinpy.database.base import DatabaseError
-from larbinpy.database.indexer.loop import CrawlPipe, IndexerLoop
-from larbinpy.database.indexer.messages import Report, due_line, encoded
-from larbinpy.database.indexer.options import ReadOptions
+from larbinpy.database.indexer.indexer import Report, due_line, encoded
+from larbinpy.database.indexer.offline import CrawlPipe, IndexerLoop
+from larbinpy.database.indexer.reader import ReadOptions
 from larbinpy.database.indexer.readers import ReadersError
 from larbinpy.database.opening import open_writer
 from larbinpy.loop.clock import clock
 from larbinpy.loop.poller import Poller
-from larbinpy.revisit.due import DuePage
-from larbinpy.revisit.schedule import Schedule, ScheduleSettings
+from larbinpy.revisit.plan import Schedule, ScheduleSettings
+from larbinpy.revisit.round import DuePage
 
 #: Its work can wait; that of the crawl and of the web server beside it cannot.
 _NICE = 10

@@ -5,43 +5,90 @@ takes too long, its memory is limited, and the indexer starts another one.
 
 Standard input has a line "SEGMENT OFFSET" for each page. Standard output has a frame for each, in
 the same order, after one of the kind READY.
+
+The answers of readers to the indexer: frames of a kind and a content.
+
+The options of reading pages for a database, as a value and as arguments of a process.
 """
 
 import json
 import resource
 import signal
+import struct
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Self
 
 from larbinpy.content import Content, read
-from larbinpy.database.indexer.frames import (
-    DAMAGED,
-    FAILED,
-    FULL,
-    GONE,
-    MOST_MEMORY,
-    PAGE,
-    PATIENCE,
-    READY,
-    REFUSED,
-    UNCHANGED,
-    framed,
+from larbinpy.database.preparation import (
+    Failed,
+    Gone,
+    Prepared,
+    Unchanged,
+    Visit,
+    prepare,
+    withheld,
 )
-from larbinpy.database.indexer.options import ReadOptions
-from larbinpy.database.preparation import prepare, withheld
-from larbinpy.database.prepared import Failed, Gone, Prepared, Unchanged, Visit
 from larbinpy.errors import DamagedError, what_failed
 from larbinpy.outcome import Outcome
 from larbinpy.page import timestamp
 from larbinpy.parse.announced import announced
-from larbinpy.parse.headers import redirect_target
-from larbinpy.stats.usage import mapped_bytes
+from larbinpy.parse.body import redirect_target
+from larbinpy.stats import mapped_bytes
 from larbinpy.storage import spool
 from larbinpy.storage.spool import Position, Spooled
+
+#: Kind, and length of the content.
+FRAME = struct.Struct("<BI")
+#: Contents: none; a packed page; a `Gone`, `Unchanged` and `Failed` as JSON; the reason in UTF-8.
+READY, PAGE, GONE, UNCHANGED, FAILED, DAMAGED = range(6)
+
+#: Exit status of a reader that the system refuses files or the disk, and of one whose page takes
+#: more than `MOST_MEMORY`.
+REFUSED, FULL = 3, 4
+
+#: Seconds that a reader has for one page, and bytes of memory.
+PATIENCE, MOST_MEMORY = 10.0, 600_000_000
+
+
+def framed(kind: int, content: bytes = b"") -> bytes:
+    return FRAME.pack(kind, len(content)) + content
+
+
+_NEAR = "--near-duplicates"
+
+
+@dataclass(slots=True, frozen=True)
+class ReadOptions:
+    """A crawl decides itself which pages may be indexed; elsewhere readers `obey_noindex`."""
+
+    #: The bodies of pages are stored, too.
+    keep_bodies: bool = False
+    #: A page that asks not to be indexed is taken for one that is gone.
+    obey_noindex: bool = False
+    #: The keyword nearDuplicates.
+    near_duplicates: str = "off"
+
+    @property
+    def skip_near(self) -> bool:
+        """Whether near copies are not in the index."""
+        return self.near_duplicates == "skip"
+
+    @classmethod
+    def of(cls, arguments: Sequence[str]) -> Self:
+        """The options among the arguments of a process."""
+        near = [each.partition("=")[2] for each in arguments if each.startswith(f"{_NEAR}=")]
+        return cls("--keep-bodies" in arguments, "--obey-noindex" in arguments, *near[-1:])
+
+    def arguments(self) -> list[str]:
+        """The arguments of a process with these options."""
+        switches = ["--keep-bodies"] * self.keep_bodies + ["--obey-noindex"] * self.obey_noindex
+        return [*switches, f"{_NEAR}={self.near_duplicates}"]
+
 
 #: Bytes of `MOST_MEMORY` that a reader has before its first page, and of libraries that are loaded
 #: for some pages. What is left is enough for a page of 8 MB, the default of maxPageSize: lists of

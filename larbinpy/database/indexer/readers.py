@@ -9,7 +9,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from larbinpy.database.indexer.frames import (
+from larbinpy.database.indexer.indexer import Job
+from larbinpy.database.indexer.reader import (
     DAMAGED,
     FAILED,
     FRAME,
@@ -21,8 +22,7 @@ from larbinpy.database.indexer.frames import (
     REFUSED,
     UNCHANGED,
 )
-from larbinpy.database.indexer.window import Job
-from larbinpy.database.prepared import Failed, Gone, Prepared, Unchanged, Visit
+from larbinpy.database.preparation import Failed, Gone, Prepared, Unchanged, Visit
 from larbinpy.loop.child import collect, environment
 from larbinpy.loop.poller import READ, Poller
 

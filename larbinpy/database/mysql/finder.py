@@ -6,11 +6,9 @@ from math import inf
 from typing import Any
 
 from larbinpy.database.base import Change, DatabaseError, Found, Stored, Wish
-from larbinpy.database.hits import HitReader
 from larbinpy.database.mysql.index import Frequencies, ServerIndex
-from larbinpy.database.mysql.schema import check
-from larbinpy.database.mysql.server import Lost, Server, TooLate
-from larbinpy.database.ranking import Late, find
+from larbinpy.database.mysql.server import Lost, Server, TooLate, check
+from larbinpy.database.ranking import HitReader, Late, find
 from larbinpy.database.records import Records
 from larbinpy.loop.clock import clock as monotonic
 from larbinpy.search.query import Query

@@ -7,24 +7,12 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from functools import partial
 
-from larbinpy.database.fields import FIELDS, fingerprint
-from larbinpy.database.mysql.fulltext import Index, kept_words
-from larbinpy.database.mysql.locks import turn
-from larbinpy.database.mysql.match import match
-from larbinpy.database.mysql.schema import TABLES, WORDS, check, make
-from larbinpy.database.mysql.server import Server
-from larbinpy.database.mysql.words import spelt
+from larbinpy.database.base import FIELDS, fingerprint
+from larbinpy.database.mysql.index import Index, kept_words, match, spelt
+from larbinpy.database.mysql.server import TABLES, WORDS, Server, check, make, turn
 from larbinpy.database.mysql.writer import Writer
-from larbinpy.database.writing.checking import (
-    INDEXED,
-    Progress,
-    count,
-    counted,
-    lost_pages,
-    pieces,
-)
-from larbinpy.database.writing.deleted import forget_deleted
-from larbinpy.database.writing.stored import stored_tokens
+from larbinpy.database.writing.batch import forget_deleted, stored_tokens
+from larbinpy.database.writing.filling import INDEXED, Progress, count, counted, lost_pages, pieces
 from larbinpy.search.query import Form, Item
 from larbinpy.search.segment import VERSION
 

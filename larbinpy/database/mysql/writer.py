@@ -7,16 +7,21 @@ from dataclasses import replace
 from typing import Any
 
 from larbinpy.database.base import DatabaseError, Position
-from larbinpy.database.mysql.fulltext import Index, prepared
-from larbinpy.database.mysql.locks import hold_spool, holds_seat, leave_seat, take_seat, turn
-from larbinpy.database.mysql.schema import check
-from larbinpy.database.mysql.server import Server
-from larbinpy.database.prepared import Packed, Prepared, Visit, dumped
-from larbinpy.database.tokens import page_tokens
+from larbinpy.database.mysql.index import Index, prepared
+from larbinpy.database.mysql.server import (
+    Server,
+    check,
+    hold_spool,
+    holds_seat,
+    leave_seat,
+    take_seat,
+    turn,
+)
+from larbinpy.database.preparation import Packed, Prepared, Visit, dumped, page_tokens
 from larbinpy.database.writing.anchors import unfinished_seats
 from larbinpy.database.writing.filling import Filling
-from larbinpy.revisit.due import DueAsk, DuePage
-from larbinpy.revisit.schedule import Schedule
+from larbinpy.revisit.plan import Schedule
+from larbinpy.revisit.round import DueAsk, DuePage
 
 #: Seconds after which a server that does not answer is given up.
 _PATIENCE = 300.0

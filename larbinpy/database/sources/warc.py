@@ -4,25 +4,74 @@ A response with status 2xx is a page. One that is 404, 410 or a redirect says th
 without one. A revisit record says that the payload was the same as that of an earlier record,
 whose page is then given again, with the URL and the date of the revisit. robots.txt files, which
 archives keep for replay, are no pages.
+
+The places of payloads in WARC files, for records that refer to one.
 """
 
+import sqlite3
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import redirect_stderr
 from datetime import UTC, datetime
 from http import HTTPStatus
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from warcio.archiveiterator import ArchiveIterator
 
-from larbinpy.database.sources.payloads import At, Payloads
-from larbinpy.database.sources.source import DAMAGED, SourceError, Taken
+from larbinpy.database.preparation import signed_hash
+from larbinpy.database.sources.file import DAMAGED, SourceError, Taken
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.storage.spool import Spooled
 from larbinpy.url import Url, resolve, split
+
+
+class At(NamedTuple):
+    """The place of a record: the number of the file, and the offset in it in bytes."""
+
+    file: int
+    offset: int
+
+
+class Payloads:
+    """The places of payloads, by what revisit records say: a digest, or a URL.
+
+    They are in a temporary file of SQLite, which is deleted when it is closed, so that the memory
+    does not grow with the archive.
+    """
+
+    def __init__(self) -> None:
+        self._base = sqlite3.connect("", isolation_level=None)
+        self._base.executescript(
+            "PRAGMA journal_mode=OFF;"
+            "CREATE TABLE payload (name INTEGER PRIMARY KEY, file INTEGER, start INTEGER);"
+        )
+
+    def __repr__(self) -> str:
+        return "<Payloads>"
+
+    def note(self, names: Iterable[str], at: At) -> None:
+        """Note that the payload that `names` name is in the record at `at`, the latest so far."""
+        self._base.executemany(
+            "INSERT OR REPLACE INTO payload VALUES (?, ?, ?)",
+            [(signed_hash(name), at.file, at.offset) for name in names],
+        )
+
+    def find(self, names: Iterable[str]) -> At | None:
+        """The place of the payload that the first of `names` that is known names."""
+        for name in names:
+            row = self._base.execute(
+                "SELECT file, start FROM payload WHERE name = ?", (signed_hash(name),)
+            ).fetchone()
+            if row is not None:
+                return At(*row)
+        return None
+
+    def close(self) -> None:
+        self._base.close()
+
 
 #: Content codings that warcio undoes.
 _CODINGS = {"", "identity", "gzip", "x-gzip", "deflate"}

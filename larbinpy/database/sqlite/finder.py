@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from larbinpy.database.base import Change, Found, Stored, Wish
-from larbinpy.database.hits import HitReader
-from larbinpy.database.ranking import find
+from larbinpy.database.ranking import HitReader, find
 from larbinpy.database.records import Records
 from larbinpy.database.sqlite.index import FtsIndex, TimeLimit, distinct
 from larbinpy.database.sqlite.schema import connect, sqlite_errors, still_state

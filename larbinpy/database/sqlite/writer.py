@@ -7,13 +7,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from larbinpy.database.base import Position, Unavailable
-from larbinpy.database.prepared import Visit
-from larbinpy.database.sqlite.fulltext import Index, Joining
-from larbinpy.database.sqlite.lock import Lock
-from larbinpy.database.sqlite.schema import BLOCK, connect, sqlite_errors
+from larbinpy.database.preparation import Visit
+from larbinpy.database.sqlite.index import Index, Joining
+from larbinpy.database.sqlite.schema import BLOCK, Lock, connect, sqlite_errors
 from larbinpy.database.writing.filling import Filling
-from larbinpy.revisit.due import DueAsk, DuePage
-from larbinpy.revisit.schedule import Schedule
+from larbinpy.revisit.plan import Schedule
+from larbinpy.revisit.round import DueAsk, DuePage
 
 #: kB of the file that are kept in memory.
 _CACHE = 32 << 10

@@ -10,8 +10,8 @@ Several processes may write one database in turns. Each has a seat, a number fro
 
 from collections.abc import Iterable, Iterator
 
-from larbinpy.database.prepared import Anchor
-from larbinpy.database.writing.tables import Tables
+from larbinpy.database.base import Tables
+from larbinpy.database.preparation import Anchor
 
 #: Texts that are kept for one target, and the characters of one text.
 MOST = 16

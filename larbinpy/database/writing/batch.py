@@ -1,21 +1,393 @@
-"""Pages on their way into the tables, in one transaction: rows, copies, index."""
+"""Pages on their way into the tables, in one transaction: rows, copies, index.
 
-from collections.abc import Sequence
-from typing import NamedTuple
+Finds the page that another one is nearly a copy of.
 
-from larbinpy.config.registered_domain import registered_domain
-from larbinpy.database.fields import FIELDS, fingerprint, joined
-from larbinpy.database.prepared import Gone, Packed, Prepared, Unchanged, Visit, target_of
-from larbinpy.database.tokens import anchor_tokens
+Which rows a batch of pages may find, asked for all its pages at once.
+
+Most pages of a crawl are new: then none of the looks for each page finds anything.
+
+The tokens of pages that are in a database.
+
+A page of each host, by which the others are compressed.
+
+Menus, footers and headers are the same on most pages of a site. With those of another page at hand,
+what a page has beside its main text takes half the room, or less. The sample of a host never
+changes, as its pages cannot be read without it.
+
+Pages whose rows a user has deleted.
+
+The changes of pages, as they are written.
+
+The rules by which a page leaves the index, after a visit that did not find it.
+
+A server that is being repaired answers 404 or redirects for a while, and the copy in the database
+may be the last one. So only what a server says for good counts at once: 410, a request not to be
+indexed, and a permanent redirect to a page that the index has. All else has to be so on two visits
+that are at least a day apart. Failures (5xx, timeouts, refused logins) are no visits at all.
+"""
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+from enum import Enum, auto
+from http import HTTPStatus
+from typing import Any, NamedTuple
+
+from larbinpy.config.patterns import registered_domain
+from larbinpy.database.base import FIELDS, Index, Tables, Tokens, fingerprint, joined
+from larbinpy.database.preparation import (
+    Gone,
+    Packed,
+    Prepared,
+    Unchanged,
+    Visit,
+    anchor_tokens,
+    page_tokens,
+    target_of,
+)
+from larbinpy.database.records import (
+    LONGEST_SAMPLE,
+    parts_of,
+    unpacked,
+    unpacked_sample,
+    unpacked_text,
+)
 from larbinpy.database.writing.anchors import MOST, Anchors
-from larbinpy.database.writing.history import History
-from larbinpy.database.writing.leaving import PERMANENT, Verdict, verdict
-from larbinpy.database.writing.near import NEAR_COLUMNS, NearCopies
-from larbinpy.database.writing.presence import Presence
-from larbinpy.database.writing.samples import Samples
-from larbinpy.database.writing.stored import stored_tokens
-from larbinpy.database.writing.tables import Index, Tables
+from larbinpy.search.fingerprint import KEYS, is_copy
 from larbinpy.url import host_of
+
+#: The columns of `page` with the keys of `search.fingerprint`.
+NEAR_COLUMNS = tuple(f"near{number}" for number in range(1, KEYS + 1))
+#: Pages that are looked at to find one that says the same; comparing two takes a millisecond.
+_NEAR_CANDIDATES = 5
+
+# Each key is looked up in an index, which has the originals apart from thousands of copies.
+_KEYS_FOUND = " UNION ".join(
+    f"SELECT * FROM (SELECT id, url FROM page WHERE {column} = ? AND same_as IS NULL"
+    f" AND near IS NULL AND gone IS NULL AND id <> ? LIMIT {_NEAR_CANDIDATES}) AS by_{column}"
+    for column in NEAR_COLUMNS
+)
+_TEXT = "SELECT text, text_size FROM content WHERE page = ?"
+_STORED = f"SELECT url, {', '.join(NEAR_COLUMNS)} FROM page WHERE id = ?"
+
+
+class NearCopies:
+    """Looks for near copies in the tables. Only pages that are no copies themselves have some."""
+
+    def __init__(self, base: Tables) -> None:
+        self._base = base
+
+    def original(self, page: int, url: str, keys: Sequence[int], text: str) -> int | None:
+        """A page that says the same as this one, but for a few words, and is not it."""
+        asked = [value for key in keys for value in (key, page)]
+        for number, other in sorted(self._base.execute(_KEYS_FOUND, asked).fetchall())[
+            :_NEAR_CANDIDATES
+        ]:
+            if is_copy(text, url, self._text(number), other):
+                return int(number)
+        return None
+
+    def _text(self, page: int) -> str:
+        """The main text of a page; "" if it is damaged."""
+        row = self._base.execute(_TEXT, (page,)).fetchone()
+        try:
+            return unpacked_text(*row) if row else ""
+        except ValueError:
+            return ""
+
+    def original_of_stored(self, page: int) -> int | None:
+        """As `original`, of a page that is in the tables."""
+        row = self._base.execute(_STORED, (page,)).fetchone()
+        if row is None or row[1] is None:
+            return None
+        url, *keys = row
+        return self.original(page, url, keys, self._text(page))
+
+
+class Presence:
+    """Each set has those values of the batch that are in the tables, and all that it writes."""
+
+    def __init__(self, base: Tables, pages: Sequence[Visit]) -> None:
+        self._base = base
+        prepared = [page for page in pages if isinstance(page, Prepared)]
+        urls = [page.url for page in pages]
+        keys = [target_of(url) for url in urls]
+        canonicals = [str(page.columns["canonical"]) for page in prepared if _canonical(page)]
+        #: `page.key`, also of canonical URLs that pages of the batch declare.
+        self.keys = self._among("page", "key", [*keys, *map(target_of, canonicals)])
+        texts = [page.text_hash for page in prepared if page.text_hash]
+        self.texts = self._among("page", "text_hash", texts)
+        self.canonicals = self._among("page", "canonical", urls)
+        self.moves = self._among("page", "moved_to", [page.url for page in prepared])
+        #: Keys of near copies, in any column.
+        self.near_keys: set[int] = set()
+        with_keys = (page.near_keys for page in prepared if page.near_keys)
+        for column, values in zip(NEAR_COLUMNS, zip(*with_keys, strict=True), strict=False):
+            self.near_keys |= self._among("page", column, values)
+        #: `anchor.target`
+        self.targets = self._among("anchor", "target", keys)
+
+    def has_original(self, page: Prepared) -> bool:
+        """Whether another page may have its text, or be the one that it declares."""
+        canonical = _canonical(page)
+        is_declared = canonical is not None and target_of(str(canonical)) in self.keys
+        return page.text_hash in self.texts or is_declared
+
+    def has_near(self, page: Prepared) -> bool:
+        """Whether it may be a near copy of another page."""
+        return not self.near_keys.isdisjoint(page.near_keys)
+
+    def wrote(self, page: Prepared, key: int) -> None:
+        """A page of the batch is in the tables now."""
+        self.keys.add(key)
+        self.texts.add(page.text_hash)
+        self.canonicals.add(_canonical(page))
+        self.near_keys.update(page.near_keys)
+
+    def _among(self, table: str, column: str, values: Iterable[Any]) -> set[Any]:
+        asked = list(dict.fromkeys(values))
+        if not asked:
+            return set()
+        marks = ", ".join("?" * len(asked))
+        rows = self._base.execute(
+            f"SELECT DISTINCT {column} FROM {table} WHERE {column} IN ({marks})", asked
+        )
+        return {value for (value,) in rows}
+
+
+def _canonical(page: Prepared) -> Any:
+    return page.columns.get("canonical")
+
+
+def stored_tokens(base: Tables, page: int) -> Tokens | None:
+    """Make the tokens of a page again, from what is stored; None if that is damaged.
+
+    They differ from those in the index if another version of the segmenter made these.
+    """
+    row = base.execute(
+        "SELECT url, title, lang, anchors, text, text_size, more, more_size, sample, sample_size"
+        " FROM page JOIN content ON content.page = page.id"
+        " LEFT JOIN host ON host.id = page.host WHERE page.id = ?",
+        (page,),
+    ).fetchone()
+    if row is None:
+        return None
+    url, title, lang, anchors, text, text_size, *more = row
+    try:
+        whole = unpacked_text(text, text_size)
+        facts = parts_of(*more)
+    except ValueError:
+        return None
+    tokens = page_tokens(
+        url,
+        title or "",
+        facts.get("headings", ()),
+        whole,
+        facts.get("rest", ""),
+        lang,
+    )
+    return joined(tokens, anchor_tokens(anchors.split("\n"), lang) if anchors else "")
+
+
+#: Bytes of a page that is worth being a sample.
+_LEAST = 1000
+#: Samples that are kept in memory.
+_KEPT = 2000
+#: The key of `meta` that counts the times when samples were removed.
+_REMOVALS = "samples"
+
+
+class Samples:
+    """The samples of one database; `base` has to be in a transaction.
+
+    After a transaction that failed, make a new one.
+    """
+
+    def __init__(self, base: Tables) -> None:
+        self._base = base
+        self._known: dict[int, bytes] = {}
+        self._removals = 0
+
+    def renew(self) -> None:
+        """Forget what is in memory if another process has removed samples."""
+        removals = _removals(self._base)
+        if removals != self._removals:
+            self._known.clear()
+            self._removals = removals
+
+    def packed(self, more: bytes, host: int, key: int) -> Packed:
+        """Compress `more` of the page `key`, which is on `host`."""
+        return Packed.of_bytes(more, self._sample(host, key))
+
+    def _sample(self, host: int, key: int) -> bytes:
+        """The sample of a host; it is made when a second page comes. b"" before."""
+        sample = self._known.get(host)
+        if sample is None:
+            sample = self._stored(host) or self._made(host, key)
+            if sample:
+                if len(self._known) >= _KEPT:
+                    self._known.clear()
+                self._known[host] = sample
+        return sample
+
+    def _stored(self, host: int) -> bytes:
+        row = self._base.execute("SELECT sample, sample_size FROM host WHERE id = ?", (host,))
+        try:
+            return unpacked_sample(*row.fetchone())
+        except ValueError:
+            # Pages that need it are lost already: let there be another one.
+            return b""
+
+    def _made(self, host: int, key: int) -> bytes:
+        """Make the latest page beside `key` the sample, if it is long enough."""
+        row = self._base.execute(
+            "SELECT page.key, more, more_size FROM page JOIN content ON content.page = page.id"
+            " WHERE host = ? AND page.key <> ? ORDER BY page.id DESC LIMIT 1",
+            (host, key),
+        ).fetchone()
+        if row is None or row[2] < _LEAST:
+            return b""
+        other, *more = row
+        try:
+            sample = unpacked(*more)[:LONGEST_SAMPLE]
+        except ValueError:
+            return b""
+        self._base.execute(
+            "UPDATE host SET sample = ?, sample_size = ?, sample_of = ? WHERE id = ?",
+            (*Packed.of_bytes(sample), other, host),
+        )
+        return sample
+
+
+def forget_deleted_samples(base: Tables) -> int:
+    """Remove samples of deleted pages, and return their number; other pages do without them."""
+    hosts = base.execute(
+        "SELECT id, sample, sample_size FROM host WHERE sample_of IS NOT NULL"
+        " AND sample_of NOT IN (SELECT key FROM page)"
+    ).fetchall()
+    for host, *packed in hosts:
+        pages = base.execute("SELECT id FROM page WHERE host = ?", (host,)).fetchall()
+        for (page,) in pages:
+            row = base.execute("SELECT more, more_size FROM content WHERE page = ?", (page,))
+            for more in row.fetchall():
+                with suppress(ValueError):  # damaged ones stay so
+                    alone = _without(more, packed)
+                    base.execute("UPDATE content SET more = ? WHERE page = ?", (alone.data, page))
+        base.execute(
+            "UPDATE host SET sample = NULL, sample_size = NULL, sample_of = NULL WHERE id = ?",
+            (host,),
+        )
+    if hosts:
+        removals = _removals(base) + 1
+        base.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_REMOVALS, removals))
+    return len(hosts)
+
+
+def _removals(base: Tables) -> int:
+    row = base.execute("SELECT value FROM meta WHERE key = ?", (_REMOVALS,)).fetchone()
+    return int(row[0]) if row else 0
+
+
+def _without(more: tuple[bytes | None, int | None], sample: Sequence[Any]) -> Packed:
+    """Compress what `more` has again, without the sample."""
+    return Packed.of_bytes(unpacked(*more, unpacked_sample(*sample)))
+
+
+def forget_deleted(base: Tables) -> int:
+    """Remove what belongs to deleted rows of `page`, and return the number of these rows.
+
+    The first copy of a deleted page takes its place.
+    """
+    removed = 0
+    for table in ("content", "body", "change"):
+        left = f"FROM {table} WHERE page NOT IN (SELECT id FROM page)"
+        (count,) = base.execute(f"SELECT count(*) {left}").fetchone()
+        if count:
+            base.execute(f"DELETE {left}")
+        removed += count
+    copies = base.execute(
+        "SELECT same_as, min(id) FROM page WHERE same_as NOT IN "
+        "(SELECT id FROM page WHERE same_as IS NULL) GROUP BY same_as"
+    ).fetchall()
+    for original, first in copies:
+        base.execute("UPDATE page SET same_as = nullif(?, id) WHERE same_as = ?", (first, original))
+    base.execute("UPDATE page SET near = NULL WHERE near NOT IN (SELECT id FROM page)")
+    return removed + forget_deleted_samples(base)
+
+
+#: Latest texts of a page that are not new to it: some pages alternate between a few of them.
+_KNOWN_TEXTS = 10
+
+
+class History:
+    """Notes changes; `write` puts them into their table, all at once."""
+
+    def __init__(self, base: Tables) -> None:
+        self._base = base
+        self._noted: list[tuple[str, int, str, int | None, str | None]] = []
+
+    def __repr__(self) -> str:
+        return f"<History {len(self._noted)} noted>"
+
+    def note(
+        self,
+        at: str,
+        page: int,
+        kind: str,
+        text_hash: int | None = None,
+        target: str | None = None,
+    ) -> None:
+        """A page has changed; with the hash of its text, or the URL that it has moved to."""
+        self._noted.append((at, page, kind, text_hash, target))
+
+    def write(self) -> None:
+        self._base.executemany("INSERT INTO change VALUES (?, ?, ?, ?, ?)", self._noted)
+        self._noted.clear()
+
+    def had(self, page: int, text_hash: int | None) -> bool:
+        """Whether a page had this text before, as far back as is looked."""
+        self.write()
+        known = self._base.execute(
+            "SELECT text_hash FROM change WHERE page = ? AND kind IN ('new', 'changed', 'back')"
+            f" ORDER BY at DESC LIMIT {_KNOWN_TEXTS}",
+            (page,),
+        )
+        return (text_hash,) in map(tuple, known)
+
+
+_DAY = timedelta(days=1)
+#: Redirects for good (RFC 9110, 15.4.2 and 15.4.9).
+PERMANENT = (HTTPStatus.MOVED_PERMANENTLY.value, HTTPStatus.PERMANENT_REDIRECT.value)
+
+
+class Verdict(Enum):
+    #: The visit says nothing of the page.
+    IGNORE = auto()
+    #: The page stays, and its row says since when it is missing.
+    KEEP = auto()
+    LEAVE = auto()
+
+
+def verdict(gone: Gone, missing: str | None, *, has_target: bool) -> Verdict:
+    """The fate of a page that is in the index.
+
+    `missing`: since when its URL has answered without it, ISO 8601; None if this is the first time.
+    `has_target`: the index has the page that it redirects to.
+    """
+    if gone.target == gone.url:
+        return Verdict.IGNORE  # so servers set a cookie
+    if gone.status in PERMANENT and has_target:
+        return Verdict.LEAVE
+    if 300 <= gone.status < 400 and gone.status != HTTPStatus.NOT_MODIFIED:
+        return _confirmed(gone, missing)
+    return _confirmed(gone, missing) if gone.status == HTTPStatus.NOT_FOUND else Verdict.LEAVE
+
+
+def _confirmed(gone: Gone, missing: str | None) -> Verdict:
+    day_before = datetime.fromisoformat(gone.fetched) - _DAY
+    is_old = missing is not None and missing <= f"{day_before:%Y-%m-%dT%H:%M:%SZ}"
+    return Verdict.LEAVE if is_old else Verdict.KEEP
+
 
 #: Columns of `page` that a prepared page brings.
 _COLUMNS = (

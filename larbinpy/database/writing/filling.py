@@ -1,18 +1,22 @@
-"""Pages on their way into the tables, with the position of the spool that they come from."""
+"""Pages on their way into the tables, with the position of the spool that they come from.
 
-from collections.abc import Sequence
+Trouble in a database, as far as it shows in tables that all kinds have.
+"""
 
-from larbinpy.database.base import Position
-from larbinpy.database.prepared import Gone, Prepared, Unchanged, Visit
+from collections.abc import Callable, Iterator, Sequence
+from random import Random
+
+from larbinpy.database.base import DatabaseError, Index, Position, Tables, fingerprint
+from larbinpy.database.preparation import Gone, Prepared, Unchanged, Visit
+from larbinpy.database.records import Records
 from larbinpy.database.writing.anchors import Anchors
-from larbinpy.database.writing.batch import Batch
-from larbinpy.database.writing.samples import Samples
+from larbinpy.database.writing.batch import Batch, Samples, stored_tokens
 from larbinpy.database.writing.scheduling import Scheduling, due_pages
-from larbinpy.database.writing.tables import Index, Tables
 from larbinpy.loop.clock import wall
 from larbinpy.page import timestamp
-from larbinpy.revisit.due import DueAsk, DuePage
-from larbinpy.revisit.schedule import Schedule
+from larbinpy.revisit.plan import Schedule
+from larbinpy.revisit.round import DueAsk, DuePage
+from larbinpy.search.segment import VERSION
 
 #: Names of hosts whose numbers are remembered.
 _HOSTS = 100_000
@@ -106,3 +110,142 @@ class Filling:
                 break
         batch.apply()
         return not self._anchors.is_done
+
+
+#: Called with what is done now, how much of it is done, and how much there is.
+Progress = Callable[[str, int, int], None]
+#: Whether the index finds a page by a word; else what is wrong, in words.
+Finds = Callable[[int, str], bool | str]
+
+#: Pages that are indexed, or checked, in one piece.
+PIECE = 500
+#: Lines of one kind of trouble that are told one by one.
+MOST_LINES = 20
+
+#: Said of what cannot be read, which no `rebuild` repairs.
+DAMAGED = "is damaged"
+#: The pages that should be in the index.
+INDEXED = "FROM page WHERE gone IS NULL AND same_as IS NULL"
+
+
+def count(base: Tables, query: str) -> int:
+    """The number that a SELECT has in its first row; 0 without a row."""
+    row = base.execute(query).fetchone()
+    return int(row[0]) if row else 0
+
+
+def pieces(base: Tables, pages: str) -> Iterator[list[int]]:
+    """The numbers of the rows of `pages`, some hundred at a time, with no query left open."""
+    last = -1
+    while True:
+        rows = base.execute(
+            f"SELECT id {pages} AND id > ? ORDER BY id LIMIT {PIECE}",
+            (last,),
+        ).fetchall()
+        # A damaged tree may give rows again, or in another order.
+        numbers = sorted(number for (number,) in rows if number > last)
+        if not numbers:
+            return
+        yield numbers
+        last = numbers[-1]
+
+
+def counted(base: Tables, table: str, column: str) -> Iterator[str]:
+    """Trouble that shows in numbers of rows; `column` of `table` has the pages of the index."""
+    version = count(base, "SELECT value FROM meta WHERE key = 'segmenter'")
+    if version != VERSION:
+        yield f"index: words of version {version}, not {VERSION}; --rebuild renews it"
+    for query, trouble in (
+        ("page WHERE id NOT IN (SELECT page FROM content)", "pages have no content"),
+        (
+            "content WHERE page NOT IN (SELECT id FROM page)",
+            "contents have no page; --rebuild removes them",
+        ),
+        ("page WHERE host NOT IN (SELECT id FROM host)", "pages have no host"),
+        (
+            f"(SELECT id {INDEXED} AND indexed IS NULL) AS lost",
+            "pages are not in the index; --rebuild adds them",
+        ),
+        (
+            "page WHERE indexed IS NOT NULL AND (gone IS NOT NULL OR same_as IS NOT NULL)",
+            "pages are in the index that should not be; --rebuild removes them",
+        ),
+        (
+            f"page WHERE indexed IS NOT NULL AND id NOT IN (SELECT {column} FROM {table})",
+            "pages are missing in the index; --rebuild adds them",
+        ),
+        (
+            f"{table} WHERE {column} NOT IN (SELECT id FROM page WHERE indexed IS NOT NULL)",
+            "entries of the index have no page; --rebuild removes them",
+        ),
+        (
+            "page WHERE same_as NOT IN (SELECT id FROM page WHERE same_as IS NULL)",
+            "copies have no original; --rebuild finds them one",
+        ),
+        (
+            "page WHERE near IS NOT NULL AND near NOT IN (SELECT id FROM page"
+            " WHERE near IS NULL AND same_as IS NULL AND gone IS NULL)",
+            "near copies have no original; --rebuild forgets it",
+        ),
+    ):
+        number = count(base, f"SELECT count(*) FROM {query}")
+        if number:
+            yield f"{number} {trouble}"
+
+
+def lost_pages(base: Tables, finds: Finds, progress: Progress) -> Iterator[str]:
+    """Pages that cannot be read, that the index does not find by one of their words, or whose words
+    it had changed."""
+    total = count(base, "SELECT count(*) FROM page")
+    random = Random(17)
+    records = Records(base.execute)
+    done = unread = lost = 0
+    for pages in pieces(base, "FROM page WHERE 1"):
+        progress("looking for each page", done, total)
+        for page in pages:
+            if trouble := _unread(records, page):
+                unread += 1
+                number = unread
+            else:
+                trouble = _lost(base, page, finds, random)
+                lost += bool(trouble)
+                number = lost
+            if trouble and number <= MOST_LINES:
+                yield trouble
+        done += len(pages)
+    progress("looking for each page", done, total)
+    if unread > MOST_LINES:
+        yield f"{unread - MOST_LINES} other pages of which something {DAMAGED}"
+    if lost > MOST_LINES:
+        yield f"{lost - MOST_LINES} other pages of that kind; --rebuild indexes all again"
+
+
+def _unread(records: Records, page: int) -> str:
+    """Why a page cannot be read; empty if it can."""
+    try:
+        stored = records.read(page)
+    except DatabaseError as error:
+        return str(error)
+    except UnicodeDecodeError as error:
+        return f"page {page}: its row {DAMAGED} ({error.reason})"
+    return "" if stored is not None else f"page {page}: its row {DAMAGED}"
+
+
+def _lost(base: Tables, page: int, finds: Finds, random: Random) -> str:
+    url, indexed = base.execute("SELECT url, indexed FROM page WHERE id = ?", (page,)).fetchone()
+    if indexed is None:
+        return ""
+    tokens = stored_tokens(base, page)
+    if tokens is None:
+        return f"{url}: what is stored {DAMAGED}"
+    if fingerprint(tokens) != indexed:
+        return f"{url}: the index has other words than the page; --rebuild"
+    words = list(dict.fromkeys(" ".join(tokens).split()))
+    if not words:
+        return ""
+    # The longest of a few words is a rare one, so that it is found fast.
+    word = max(random.sample(words, min(len(words), 5)), key=len)
+    found = finds(page, word)
+    if isinstance(found, str):
+        return f"{url}: {found}; --rebuild"
+    return "" if found else f"{url}: not found by its word '{word}'; --rebuild"

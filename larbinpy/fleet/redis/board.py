@@ -5,34 +5,266 @@ lb:{N}:nodes     hash: name of a node -> time of its report, and the report
 lb:{N}:answer:I  list: answers to order I
 lb:{N}:pages     hash: limit, left, `of:SHARE` -> pages that a node has drawn
 lb:{N}:hosts     sorted set: entries of the area of seeds, by the order in which they came
+
+Removes the keys of a crawl.
+
+The scripts of the board. They are seldom executed, so their text is sent each time.
+
+Names that the nodes of a crawl share, on Redis.
+
+Addresses are in hashes of some hundred names, which Redis keeps as compact lists: 21 B a name
+(Redis 7.0, a million names). A name is identified by its bucket and 7 B of a hash, 69 bits with
+256 shards: of 10 million names, two share theirs with a probability of 10^-7. The hash has the
+crawl's id as its key, so outsiders cannot choose names that collide.
+
+The value is the minute of expiry in 3 B, from 2020 on, and one to three addresses; four octets
+each, or sixteen. Names have either IPv4 or IPv6 addresses, and no three of 4 B are as long as one
+of 16 B.
 """
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from hashlib import blake2b
+from socket import AF_INET, AF_INET6, inet_ntop, inet_pton
 from typing import Any
 
 from larbinpy.errors import UserError
-from larbinpy.fleet.area import AreaLog
-from larbinpy.fleet.board import Board, Drawn, Found, Report
-from larbinpy.fleet.redis.board_scripts import (
-    ANSWER,
-    CHANGE,
-    CLEAR,
-    CLEARED,
-    DRAW,
-    EXTEND,
-    FIND,
-    FINISH,
-    ORDER,
-    READ,
-    SEEDED,
-)
+from larbinpy.fleet.board import AreaLog, Board, Drawn, Found, Report, Shared
+from larbinpy.fleet.redis import scripts
 from larbinpy.fleet.redis.client import Client
-from larbinpy.fleet.redis.forgetting import Forgetting
+from larbinpy.fleet.redis.link import AWAY, Link, Request
+from larbinpy.fleet.redis.scripts import Keys, slot_of
 from larbinpy.fleet.redis.vault import FORMAT, RedisVault
-from larbinpy.fleet.redis.wire import pack
+from larbinpy.fleet.redis.wire import Argument, pack
 from larbinpy.fleet.vault import Away, Crawl, CrawlState, Part, Present, Standing, Then, Verdict
+
+#: Keys that a server looks at in one call.
+_SCANNED = 1000
+
+
+class Forgetting:
+    """Walks through the keys of all masters, and removes those of a crawl that was cleared.
+
+    The key that says so is the last one: until then no crawl of this name can be made.
+    """
+
+    def __init__(self, client: Client, keys: Keys, name: str, then: Then[None]) -> None:
+        own = re.escape(name.encode())
+        # A crawl whose name is this one, a dot and a number has other keys than a shard.
+        self._is_own = re.compile(
+            rb"lb:(?:\{%b\}:.*|\{%b\.\d+\}:[hsbicw]|%b:.*)" % (own, own, own), re.DOTALL
+        ).fullmatch
+        self._client = client
+        self._keys = keys
+        self._then = then
+        masters = client.topology.masters
+        self._open = len(masters)
+        self._away = False
+        for link in masters:
+            self._scan(link, b"0")
+
+    def _scan(self, link: Link, cursor: bytes) -> None:
+        data = pack("SCAN", cursor, "MATCH", "lb:*", "COUNT", _SCANNED)
+        link.send(Request(data, partial(self._scanned, link)))
+
+    def _scanned(self, link: Link, reply: Any) -> None:
+        if not isinstance(reply, list):
+            self._away = True
+            self._end()
+            return
+        cursor, keys = reply
+        for key in filter(self._is_own, keys):
+            if key == self._keys.crawl:
+                continue
+            self._open += 1
+            # One by one: the keys of a Cluster's master are in different slots.
+            self._client.send(slot_of(key), pack("UNLINK", key), self._removed)
+        if cursor == b"0":
+            self._end()
+        else:
+            self._scan(link, cursor)
+
+    def _removed(self, reply: Any) -> None:
+        self._away = self._away or isinstance(reply, Away)
+        self._end()
+
+    def _end(self) -> None:
+        self._open -= 1
+        if self._open:
+            return
+        if self._away:
+            self._then(Away())
+            return
+        data = pack("DEL", self._keys.crawl)
+        self._client.send(
+            self._keys.slot, data, lambda reply: self._then(reply if reply is AWAY else None)
+        )
+
+
+class RareScript:
+    """Lua for EVAL, with the number of its keys."""
+
+    def __init__(self, keys: int, text: str) -> None:
+        self._head: tuple[Argument, ...] = (b"EVAL", text, keys)
+
+    def call(self, *arguments: Argument) -> bytes:
+        """The command with its keys, then its other arguments."""
+        return pack(*self._head, *arguments)
+
+
+#: crawl: 1 to begin its time -> its fields, Unix time.
+FIND = RareScript(
+    1,
+    """
+local now = redis.call('TIME')[1]
+if ARGV[1] == '1' and redis.call('HEXISTS', KEYS[1], 'id') == 1 then
+  redis.call('HSETNX', KEYS[1], 'started', now)
+end
+return {redis.call('HGETALL', KEYS[1]), now}
+""",
+)
+
+#: crawl, beats, nodes, pages: id, name, report or "" -> state, counters, reports, limit, pages
+#: left, Unix time.
+READ = RareScript(
+    4,
+    """
+local now = redis.call('TIME')[1]
+local has = redis.call('HMGET', KEYS[1], 'id', 'state')
+if ARGV[3] ~= '' and has[1] == ARGV[1] then
+  redis.call('HSET', KEYS[3], ARGV[2], now .. ' ' .. ARGV[3])
+end
+local pages = redis.call('HMGET', KEYS[4], 'limit', 'left')
+return {has[2] or 'stopped', redis.call('HGETALL', KEYS[2]), redis.call('HGETALL', KEYS[3]),
+  pages[1] or '0', pages[2] or '0', now}
+""",
+)
+
+#: crawl, orders: id, text -> id of the order.
+ORDER = RareScript(
+    2,
+    """
+if redis.call('HGET', KEYS[1], 'id') ~= ARGV[1] then return '' end
+return redis.call('XADD', KEYS[2], 'MAXLEN', '~', 1000, '*', 'o', ARGV[2])
+""",
+)
+
+#: If the settings of the crawl have another limitPage than before, that is the limit.
+_LIMIT = """
+local function begin(key, first)
+  local has = redis.call('HMGET', key, 'first', 'limit')
+  if has[1] == first then return end
+  redis.call('HINCRBY', key, 'left', first - (has[2] or 0))
+  redis.call('HSET', key, 'first', first, 'limit', first)
+end
+"""
+
+#: crawl, orders, pages: id, keyword, value, order, limitPage or "", limitPage at the beginning
+#: -> id of the order.
+CHANGE = RareScript(
+    3,
+    _LIMIT
+    + """
+if redis.call('HGET', KEYS[1], 'id') ~= ARGV[1] then return '' end
+redis.call('HSET', KEYS[1], 'set:' .. ARGV[2], ARGV[3])
+if ARGV[5] ~= '' then
+  begin(KEYS[3], ARGV[6])
+  redis.call('HINCRBY', KEYS[3], 'left', ARGV[5] - redis.call('HGET', KEYS[3], 'limit'))
+  redis.call('HSET', KEYS[3], 'limit', ARGV[5])
+end
+return redis.call('XADD', KEYS[2], 'MAXLEN', '~', 1000, '*', 'o', ARGV[4])
+""",
+)
+
+#: Answers to an order: one more.
+ANSWER = RareScript(
+    1,
+    """
+redis.call('RPUSH', KEYS[1], ARGV[1])
+return redis.call('EXPIRE', KEYS[1], 60)
+""",
+)
+
+#: crawl, pages: id, share, wanted total, limitPage at the beginning -> total, pages left, limit.
+#: A repeated call changes nothing. Without a limit it notes what was fetched, for one that comes.
+DRAW = RareScript(
+    2,
+    _LIMIT
+    + """
+if redis.call('HGET', KEYS[1], 'id') ~= ARGV[1] then return false end
+begin(KEYS[2], ARGV[4])
+local pages = redis.call('HMGET', KEYS[2], 'limit', 'left', 'of:' .. ARGV[2])
+local limit, left, had = tonumber(pages[1]), tonumber(pages[2]), tonumber(pages[3] or 0)
+local more = ARGV[3] - had
+if limit > 0 then more = math.min(more, math.max(left, 0)) end
+if more ~= 0 then
+  redis.call('HINCRBY', KEYS[2], 'left', -more)
+  redis.call('HINCRBY', KEYS[2], 'of:' .. ARGV[2], more)
+end
+return {had + more, left - more, limit}
+""",
+)
+
+#: crawl: id -> state; the inboxes have more seeds.
+SEEDED = RareScript(
+    1,
+    """
+local has = redis.call('HMGET', KEYS[1], 'id', 'state')
+if has[1] ~= ARGV[1] then return 'stopped' end
+redis.call('HINCRBY', KEYS[1], 'seeded', 1)
+if has[2] ~= 'finished' then return has[2] end
+redis.call('HSET', KEYS[1], 'state', 'running')
+return 'running'
+""",
+)
+
+#: crawl: id, old state, new one, additions of seeds -> the state afterwards.
+FINISH = RareScript(
+    1,
+    """
+local has = redis.call('HMGET', KEYS[1], 'id', 'state', 'seeded')
+if has[1] ~= ARGV[1] or has[2] ~= ARGV[2] or (has[3] or '0') ~= ARGV[4] then return has[2] end
+redis.call('HSET', KEYS[1], 'state', ARGV[3])
+return ARGV[3]
+""",
+)
+
+#: crawl, hosts: id, entries -> number of those that are new.
+EXTEND = RareScript(
+    2,
+    """
+if redis.call('HGET', KEYS[1], 'id') ~= ARGV[1] then return 0 end
+local size = redis.call('ZCARD', KEYS[2])
+local before = size
+for k = 2, #ARGV do
+  size = size + redis.call('ZADD', KEYS[2], 'NX', size + 1, ARGV[k])
+end
+return size - before
+""",
+)
+
+#: The format of a crawl that is being removed.
+CLEARED = "cleared"
+#: crawl, beats: id, sessions and counters -> 1 if these are the sessions.
+CLEAR = RareScript(
+    2,
+    """
+local has = redis.call('HMGET', KEYS[1], 'id', 'format')
+if has[2] == 'cleared' then return 1 end
+if has[1] ~= ARGV[1] then return 0 end
+local counters = redis.call('HGETALL', KEYS[2])
+if #counters ~= #ARGV - 1 then return 0 end
+for k = 2, #ARGV, 2 do
+  if redis.call('HGET', KEYS[2], ARGV[k]) ~= ARGV[k + 1] then return 0 end
+end
+redis.call('HSET', KEYS[1], 'id', '-', 'format', 'cleared')
+redis.call('DEL', KEYS[2])
+return 1
+""",
+)
+
 
 #: Entries of the area in one command.
 _ENTRIES = 1000
@@ -306,3 +538,94 @@ def _of_format(form: str) -> str:
 
 def _ignore(_: object) -> None:
     pass
+
+
+#: Buckets for each shard: who expects more hosts gives the crawl more shards.
+_BUCKETS = 32
+#: Names of a bucket at most. Beyond 512 Redis would need four times as much for each
+#: (hash-max-listpack-entries).
+_MOST = 500
+_KEY = 7
+_ADDRESSES = 3
+#: Minutes are counted from the begin of 2020, and last until 2051.
+_BEGIN = 1_577_836_800
+_LAST = (1 << 24) - 1
+#: Messages about absent names that are kept, and read at a time. They have 50 names at most: a
+#: million names, in 20 MB.
+_KEPT = 20_000
+_READ = 50
+
+
+class RedisNames:
+    """Names of the crawl with this `id` and so many `shards`."""
+
+    def __init__(self, client: Client, id: str, shards: int, wall: Callable[[], float]) -> None:
+        self._client = client
+        self._keys = Keys(client.address.name)
+        self._secret = id.encode()
+        self._buckets = _BUCKETS * shards
+        self._wall = wall
+        self._absent_slot = slot_of(self._keys.absent)
+
+    def __repr__(self) -> str:
+        return f"<RedisNames {self._client.address}>"
+
+    @property
+    def trouble(self) -> str:
+        return self._client.lost or self._client.trouble
+
+    def _place(self, name: str) -> tuple[bytes, bytes]:
+        """The key of the hash that has a name, and its field there."""
+        digest = blake2b(name.encode(), digest_size=_KEY + 4, key=self._secret).digest()
+        bucket = int.from_bytes(digest[_KEY:]) % self._buckets
+        return self._keys.names(bucket), digest[:_KEY]
+
+    def find(self, name: str, then: Then[Shared | None]) -> None:
+        key, field = self._place(name)
+
+        def found(reply: Any) -> None:
+            then(reply if reply is None or isinstance(reply, Away) else unpack_value(reply))
+
+        self._client.send(slot_of(key), pack(b"HGET", key, field), found)
+
+    def learn(self, name: str, shared: Shared) -> None:
+        key, field = self._place(name)
+        value, now = pack_value(shared), _minute(self._wall())
+        data = scripts.LEARN.call(key, field, value, _MOST, now)
+        self._client.send(slot_of(key), data, _ignore)
+
+    def learn_absent(self, names: Sequence[str]) -> None:
+        key = self._keys.absent
+        data = pack(b"XADD", key, b"MAXLEN", b"~", _KEPT, b"*", b"names", " ".join(names))
+        self._client.send(self._absent_slot, data, _ignore)
+
+    def absent(self, cursor: str, then: Then[tuple[str, Sequence[str]]]) -> None:
+        def read(reply: Any) -> None:
+            if isinstance(reply, Away):
+                then(reply)
+                return
+            names = [name for _, fields in reply for name in fields[1].decode().split()]
+            then((reply[-1][0].decode() if reply else cursor, names))
+
+        data = pack(b"XRANGE", self._keys.absent, f"({cursor}", b"+", b"COUNT", _READ)
+        self._client.send(self._absent_slot, data, read)
+
+
+def pack_value(shared: Shared) -> bytes:
+    """The value of a name; expires up to a minute earlier."""
+    kept = shared.addresses[:_ADDRESSES]
+    packed = [inet_pton(AF_INET6 if ":" in address else AF_INET, address) for address in kept]
+    return _minute(shared.until).to_bytes(3) + b"".join(packed)
+
+
+def unpack_value(value: bytes) -> Shared:
+    """The addresses and the time in a value."""
+    until = _BEGIN + 60 * int.from_bytes(value[:3])
+    size = 4 if len(value) < 3 + 16 else 16
+    family = AF_INET if size == 4 else AF_INET6
+    packed = (value[start : start + size] for start in range(3, len(value), size))
+    return Shared(tuple(inet_ntop(family, each) for each in packed), until)
+
+
+def _minute(time: float) -> int:
+    return min(max(int(time - _BEGIN) // 60, 0), _LAST)

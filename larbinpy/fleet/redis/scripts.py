@@ -1,9 +1,204 @@
-"""The scripts that Redis executes as one step each, and how they are called."""
+"""The scripts that Redis executes as one step each, and how they are called.
 
+Which master of a Redis Cluster has which of its 16,384 slots (no socket).
+
+The names of the keys of a crawl, with the slots that a Cluster has them in.
+
+lb:{N}:crawl     hash: format, id, settings, state, and the runs of Redis that it was made in
+lb:{N}:beats     hash: session -> counter
+lb:{N}:orders    stream of orders to all nodes
+lb:{N.K}:h       hash of shard K: own, n, owed; and in, the elements that its inbox must have
+lb:{N.K}:s       list: packed fingerprints
+lb:{N.K}:b       hash: b7 -> packed lines of block 7, o7 -> its owed bits
+lb:{N.K}:i       list: the inbox
+lb:{N.K}:c       hash: c and name -> what was counted of a site; w and site -> its waits
+lb:{N.K}:w       written for a second, to see what has reached a replica
+lb:N:a:ADDRESS   a turn, as in `turns`
+lb:N:n:BUCKET    hash: a part of the names, packed as in `names`
+lb:N:n:absent    stream of names that do not exist
+"""
+
+from binascii import crc_hqx
 from collections.abc import Sequence
 from hashlib import sha1
+from typing import Any, NamedTuple, Self
 
-from larbinpy.fleet.redis.wire import Argument, pack
+from larbinpy.fleet.redis.wire import Argument, Server, pack
+
+SLOTS = 16384
+
+
+def slot_of(key: bytes) -> int:
+    """The slot of a key: CRC16 (XMODEM) of its hash tag, or of all of it without one.
+
+    The tag stands between the first `{` and the next `}`, if something is there (Redis cluster
+    specification, "Hash tags").
+    """
+    start = key.find(b"{")
+    if start >= 0:
+        end = key.find(b"}", start + 1)
+        if end > start + 1:
+            key = key[start + 1 : end]
+    return crc_hqx(key, 0) % SLOTS
+
+
+class Master(NamedTuple):
+    """A master: `id` is that of its node, which it keeps when its address changes."""
+
+    id: str
+    server: Server
+    replicas: tuple[Server, ...]
+
+
+class SlotMap:
+    """Owners of slots, as one node of the Cluster knows them."""
+
+    def __init__(self) -> None:
+        self.masters: dict[Server, Master] = {}
+        self.owners: list[Server | None] = [None] * SLOTS
+
+    @classmethod
+    def of(cls, reply: Any, asked: Server) -> Self:
+        """Parse the reply to CLUSTER SLOTS of the server `asked`.
+
+        Raises ValueError if it is no such reply.
+        """
+        made = cls()
+        try:
+            for first, last, *nodes in reply:
+                servers = [_server(node, asked) for node in nodes]
+                master = Master(bytes(nodes[0][2]).decode(), servers[0], tuple(servers[1:]))
+                made.masters[master.server] = master
+                made.owners[first : last + 1] = [master.server] * (last - first + 1)
+        except (TypeError, IndexError, AttributeError) as error:
+            raise ValueError(f"not a reply to CLUSTER SLOTS: {error}") from None
+        if len(made.owners) != SLOTS:
+            raise ValueError("a slot that does not exist")
+        return made
+
+    def __repr__(self) -> str:
+        return f"<SlotMap {len(self.masters)} masters, {self.uncovered} slots uncovered>"
+
+    @property
+    def uncovered(self) -> int:
+        """The number of slots that no master has."""
+        return self.owners.count(None)
+
+    def newcomers(self, before: "SlotMap") -> list[Master]:
+        """The masters that were none `before`: a replica that took over, or a new node."""
+        known = {master.id for master in before.masters.values()}
+        return [master for master in self.masters.values() if master.id not in known]
+
+
+class Redirect(NamedTuple):
+    """MOVED or ASK: the server that has the slot, or gets it."""
+
+    slot: int
+    server: Server
+
+    @classmethod
+    def of(cls, error: str, asked: Server) -> Self:
+        """Parse `MOVED 3999 127.0.0.1:6381`; without a host it is that of the server `asked`."""
+        _, slot, place = error.split(" ")[:3]
+        host, _, port = place.rpartition(":")
+        return cls(int(slot), Server(host.strip("[]") or asked.host, int(port)))
+
+
+def _server(node: Any, asked: Server) -> Server:
+    # A node that does not know its own address leaves it out: it is the one that was asked.
+    host = bytes(node[0] or b"").decode()
+    return Server(asked.host if host in ("", "?") else host, int(node[1]))
+
+
+class Kind(NamedTuple):
+    """What a key has: its type, as Redis calls it, and in words."""
+
+    type: str
+    content: str
+
+
+#: By the part of a key after the name of the crawl, and the shard.
+_KINDS = {
+    "crawl": Kind("hash", "the crawl"),
+    "beats": Kind("hash", "the list of nodes"),
+    "orders": Kind("stream", "orders to nodes"),
+    "nodes": Kind("hash", "reports of nodes"),
+    "answer": Kind("list", "answers of nodes"),
+    "pages": Kind("hash", "what was drawn of limitPage"),
+    "hosts": Kind("zset", "the area of the seeds"),
+    "h": Kind("hash", "the owner of some hosts"),
+    "s": Kind("list", "URLs seen of some hosts"),
+    "b": Kind("hash", "queued URLs of some hosts"),
+    "i": Kind("list", "links between nodes"),
+    "c": Kind("hash", "limits and pauses of some hosts"),
+    "w": Kind("string", "a mark"),
+    "a": Kind("string", "the turn at an address"),
+    "n": Kind("hash", "addresses of names"),
+    "absent": Kind("stream", "names that do not exist"),
+}
+
+
+def wrong_type(key: bytes, type: str) -> str:
+    """Why a key of a type cannot be used, to be read after the server; "" if it can."""
+    parts = key.decode().split(":", 3)
+    kind = _KINDS["absent" if parts[2:] == ["n", "absent"] else parts[2]]
+    if type in (kind.type, "none"):
+        return ""
+    return (
+        f"has a {type} as {key.decode()}, which must be a {kind.type}: another program wrote it. "
+        f"Restore the data of Redis, or go on without {kind.content}: DEL {key.decode()}"
+    )
+
+
+def lost(key: str, left: str) -> str:
+    """What the loss of a key means, to be read after the server; `left` is that of `LOOK`."""
+    stem, _, kind = key.rpartition(":")
+    fields = {"h": f"n 1 owed {left}", "b": "owed 0", "i": f"in {left}"}[kind]
+    return (
+        f"has lost {key}, or a part of it: {_KINDS[kind].content}; pages would be missing. "
+        f"Restore the data of Redis, or go on without: HSET {stem}:h {fields}"
+    )
+
+
+class ShardKeys:
+    """The keys of one shard, which are in one slot."""
+
+    __slots__ = ("b", "c", "h", "i", "s", "slot", "w")
+
+    def __init__(self, name: str, shard: int) -> None:
+        stem = b"lb:{%s.%d}:" % (name.encode(), shard)
+        self.slot = slot_of(stem)
+        self.h, self.s, self.b, self.i, self.c, self.w = (
+            stem + each for each in (b"h", b"s", b"b", b"i", b"c", b"w")
+        )
+
+
+class Keys:
+    """The keys of the crawl `name`."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        stem = b"lb:{%s}:" % name.encode()
+        self.slot = slot_of(stem)
+        self.crawl = stem + b"crawl"
+        self.beats = stem + b"beats"
+        self.orders = stem + b"orders"
+        self._turn = f"lb:{name}:a:"
+        self._names = f"lb:{name}:n:".encode()
+        self.absent = self._names + b"absent"
+        self._shards: dict[int, ShardKeys] = {}
+
+    def shard(self, number: int) -> ShardKeys:
+        keys = self._shards.get(number)
+        if keys is None:
+            keys = self._shards[number] = ShardKeys(self._name, number)
+        return keys
+
+    def turn(self, address: str) -> bytes:
+        return (self._turn + address).encode()
+
+    def names(self, bucket: int) -> bytes:
+        return b"%b%x" % (self._names, bucket)
 
 
 class Script:

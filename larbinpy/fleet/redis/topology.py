@@ -2,9 +2,13 @@
 
 `Topology` keeps a link to each master. It looks which one has which slot at the start, when a
 request was sent to the wrong one, when a link ended, and from time to time.
+
+The runs of the servers: one that was started anew may have forgotten what it acknowledged.
+
+Which servers can hold a crawl, by their INFO.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from math import inf
 from typing import Protocol
 
@@ -12,14 +16,73 @@ import hiredis
 
 from larbinpy.errors import UserError
 from larbinpy.fleet.redis import scripts
-from larbinpy.fleet.redis.connection import Request
-from larbinpy.fleet.redis.link import AWAY, Link
-from larbinpy.fleet.redis.requirements import refusal, risk
-from larbinpy.fleet.redis.runs import Runs, has_taken_over
-from larbinpy.fleet.redis.slots import Redirect, SlotMap
+from larbinpy.fleet.redis.link import AWAY, Link, Request
+from larbinpy.fleet.redis.scripts import Redirect, SlotMap
 from larbinpy.fleet.redis.wire import Address, Server, pack, read_info
 from larbinpy.loop.clock import Clock
 from larbinpy.loop.poller import Poller
+
+
+class Runs:
+    """The run of each server that was connected last, by our clock."""
+
+    def __init__(self) -> None:
+        self._ids: dict[Server, str] = {}
+        # Since when each remembers all turns; never earlier than in truth.
+        self._since: dict[Server, float] = {}
+
+    def __repr__(self) -> str:
+        return f"<Runs {self._ids}>"
+
+    def connected(self, server: Server, info: Mapping[str, str], now: float) -> bool:
+        """Note a server that is connected now; whether it was started anew since the last time."""
+        before, run = self._ids.get(server), info["run_id"]
+        if before == run:
+            return False
+        self._ids[server] = run
+        # Nothing says when a replica took over: it may have been just now.
+        uptime = 0.0 if has_taken_over(info) else float(info.get("uptime_in_seconds", "0"))
+        # It is measured by the time of day, which may have been put back.
+        self._since[server] = now - max(0.0, uptime)
+        return before is not None
+
+    def took_over(self, server: Server, now: float) -> None:
+        """Note a server that has become a master."""
+        self._since[server] = now
+
+    def since(self, server: Server) -> float:
+        """When a server started or took over; inf if it was never connected."""
+        return self._since.get(server, inf)
+
+
+def has_taken_over(info: Mapping[str, str]) -> bool:
+    """Whether a master was a replica since it was started."""
+    return info.get("second_repl_offset", "-1") != "-1"
+
+
+_OLDEST = (6, 2)
+
+
+def refusal(info: Mapping[str, str]) -> str:
+    """Why a server cannot hold a crawl, to be read after its name; "" if it can."""
+    version = info["redis_version"]
+    if tuple(int(part) for part in version.split(".")[:2]) < _OLDEST:
+        return f"has version {version}; 6.2 or newer is needed"
+    policy = info.get("maxmemory_policy", "noeviction")
+    if policy != "noeviction" and info.get("role") == "master":
+        return (
+            "would forget parts of the crawl when it is full: "
+            f"set its maxmemory-policy to noeviction (it is {policy})"
+        )
+    return ""
+
+
+def risk(info: Mapping[str, str]) -> str:
+    """How a server may lose a crawl, to be read after its name; "" if nothing is known."""
+    if info.get("aof_enabled") == "0":
+        return "has no append-only file (appendonly no): if it is restarted, the crawl may be lost"
+    return ""
+
 
 #: Seconds before a look, after a request was refused or a link has ended.
 SOON = 0.1

@@ -1,11 +1,8 @@
 """The methods of login, each a generator of requests.
 
-    form         finds the form of a page, fills it in and sends it
-    html_form    the forms of a page as a browser sees them
-    form_data    their encoding
-    oauth2       tokens
-    oauth1       signatures
-    hook         the user's own program
+    form    finds the form of a page as a browser sees it, fills it in and sends it
+    oauth   tokens (OAuth 2), signatures (OAuth 1)
+    hook    the user's own program
 
 The others have no requests of their own: libcurl sends user and password.
 """
@@ -13,7 +10,7 @@ The others have no requests of their own: libcurl sends user and password.
 from collections.abc import Mapping
 
 from larbinpy.login.exchange import Grant, Steps
-from larbinpy.login.methods import form, hook, oauth1, oauth2
+from larbinpy.login.methods import form, hook, oauth
 from larbinpy.login.spec import Login, Method
 
 
@@ -31,7 +28,7 @@ def steps_of(
         case Method.FORM:
             return form.steps(login)
         case Method.OAUTH2:
-            return oauth2.steps(login, kept, wall)
+            return oauth.steps(login, kept, wall)
         case Method.HOOK:
             return hook.steps(login, kept, user_login)
     return _nothing()
@@ -51,5 +48,5 @@ def request_headers(login: Login, grant: Grant, href: str, wall: float) -> tuple
         case Method.BEARER:
             return (f"Authorization: Bearer {login.token}",)
         case Method.OAUTH1:
-            return (oauth1.header(login, href, wall),)
+            return (oauth.header(login, href, wall),)
     return grant.headers

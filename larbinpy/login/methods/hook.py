@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import Any, TypeAlias
 
 from larbinpy.login.exchange import Ask, Grant, LoginFailed, Steps, check_well
-from larbinpy.login.methods.form_data import urlencoded
+from larbinpy.login.methods.form import urlencoded
 from larbinpy.login.spec import Login
 from larbinpy.page import Page
 from larbinpy.url import has_control, resolve

@@ -5,27 +5,201 @@ file (`naming`). Pages whose links will be rewritten are also stored as original
 When all pages are fetched, each of these is written again from its original (`relinking`).
 
 If a server answers that a page has not changed (304), or the page fails, its file is kept.
+
+Rewrites the links of a mirror when all its pages are fetched.
+
+Each HTML, XHTML, SVG or CSS file is written again from its original and the catalog. The result
+depends on those two alone, so the work may be interrupted and begun again at any time: a
+resumed crawl and a refreshed mirror end with the same files as one that ran through.
+
+The page at the top of a mirror that links to its start pages: ``index.html``.
+
+It is written only where nothing else has that name, or what larbinpy itself wrote: the catalog
+knows its digest. So a page of the user's own stays as it is.
 """
 
 import os
+import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
+from html import escape, unescape
+from itertools import islice
 
 from larbinpy.errors import UserError
 from larbinpy.outcome import Outcome, Trait
-from larbinpy.output.mirror.account import FETCHED, GONE, Kind
-from larbinpy.output.mirror.catalog import Catalog, Entry, digest_of
-from larbinpy.output.mirror.front_page import FrontPage
+from larbinpy.output.mirror.catalog import FETCHED, GONE, Catalog, Entry, Kind, Names, digest_of
 from larbinpy.output.mirror.gone import BEGINNING, Gone
-from larbinpy.output.mirror.naming import Names
-from larbinpy.output.mirror.originals import Originals
-from larbinpy.output.mirror.paths import Spelling
-from larbinpy.output.mirror.relinking import Relinking
+from larbinpy.output.mirror.paths import INDEX, Relative, Spelling, original_beside, reference
+from larbinpy.output.mirror.tree import Originals, Tree
 from larbinpy.page import Page
-from larbinpy.parse import Form, form_of, may_link
+from larbinpy.parse import Form, form_of, may_link, rewriting
 from larbinpy.storage.files import LineFile, open_folder
-from larbinpy.url import Url
+from larbinpy.url import Url, hash64, host_of
+
+
+class Relinking:
+    """Rewrites the links of all pages in `catalog`; with `keep`, keeps the originals beside."""
+
+    def __init__(self, catalog: Catalog, names: Names, originals: Originals, *, keep: bool) -> None:
+        self._catalog = catalog
+        self._names = names
+        self._tree = names.tree
+        self._originals = originals
+        self._keep = keep
+        #: Number of files that changed.
+        self.rewritten = 0
+
+    def __repr__(self) -> str:
+        return f"<Relinking {self.rewritten} rewritten>"
+
+    def steps(self) -> Iterator[None]:
+        """Rewrite all pages, a page or a part of one in each step.
+
+        Repeats everything if a page or a redirect was entered between the steps.
+        """
+        seen = -1
+        while seen != self._catalog.changes:
+            seen = self._catalog.changes
+            relative = Relative(self._catalog.path_of)
+            for entry in self._catalog.pages():
+                placed = replace(entry, path=self._names.free_of_folders(entry))
+                yield from self._rewrite(placed, relative)
+                yield
+        self._catalog.note_rewritten()
+        self._catalog.commit()
+
+    def _rewrite(self, entry: Entry, relative: Relative) -> Iterator[None]:
+        original = self._originals.read(entry.url, entry.size)
+        if original is None:
+            return
+        yield
+        page = Page(
+            Url(entry.url, 0), Outcome.SUCCESS, 200, entry.headers, original, charset=entry.charset
+        )
+        body = yield from rewriting(page, relative.to(entry.path))
+        if self._catalog.get(entry.url) != entry:
+            return  # it was fetched again between the steps; the next pass rewrites it
+        if self._keep and body != original:
+            self._tree.write(original_beside(entry.path), original, entry.modified)
+        if self._tree.read(entry.path, len(body) + 1) != body:
+            self._tree.write(entry.path, body, entry.modified)
+            self.rewritten += 1
+        self._catalog.note_written(entry.url, body)
+
+
+#: Start pages that are listed. The rest of a longer list would not be read.
+_MOST = 1000
+#: Linear: neither part can match at many places of one text.
+_TITLE = re.compile(rb"<title[^<>]*>", re.I)
+_TITLE_END = re.compile(rb"</title", re.I)
+_LONGEST_TITLE = 1000
+#: Bytes of a page in which its title is looked for.
+_HEAD = 1 << 16
+_LONGEST = 200
+#: The fact that keeps the digests of what was written: the last one, and the one before while
+#: a kill may leave either.
+_FACT = "front page"
+_PAGE = """\
+<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<meta name="generator" content="larbinpy">
+<title>Mirror of {hosts}</title>
+</head>
+<body>
+<h1>Mirror of {hosts}</h1>
+<ul>
+{items}
+</ul>
+</body>
+</html>
+"""
+
+
+class FrontPage:
+    """Writes the front page of the mirror that has `catalog`."""
+
+    def __init__(self, catalog: Catalog, tree: Tree, originals: Originals) -> None:
+        self._catalog = catalog
+        self._tree = tree
+        self._originals = originals
+
+    def __repr__(self) -> str:
+        return f"<FrontPage {INDEX}>"
+
+    def steps(self) -> Iterator[None]:
+        """Write the page if it has changed, and if nobody else has put a file there.
+
+        Each step reads one start page.
+        """
+        text = yield from self._text()
+        if text is None:
+            return
+        base = self._catalog.base
+        digest, own = _digest(text), base.fact(_FACT).split()
+        if self._tree.exists(INDEX):
+            size = self._tree.size(INDEX)
+            found = self._tree.read(INDEX, size) if size is not None else None
+            if found == text or found is None or _digest(found) not in own:
+                return
+        base.note_fact(_FACT, " ".join((digest, *own[:1])))
+        # Commit first: after a kill the page must be known as larbinpy's.
+        base.commit()
+        self._tree.write(INDEX, text)
+
+    def _text(self) -> Generator[None, None, bytes | None]:
+        """The page; None if no start page is in the mirror."""
+        paths: dict[str, str] = {}
+        for start in islice(self._catalog.account.starts(), _MOST):
+            path = self._catalog.path_of(start)
+            if path is not None:
+                paths.setdefault(path, start)
+        if not paths:
+            return None
+        hosts = ", ".join(dict.fromkeys(host_of(start) for start in paths.values()))
+        items = []
+        for path, start in paths.items():
+            items.append(self._item(path, start))
+            yield
+        page = _PAGE.format(hosts=escape(_cut(hosts)), items="\n".join(items))
+        return page.encode(errors="replace")
+
+    def _item(self, path: str, start: str) -> str:
+        title = self._title(path) or start
+        shown = "" if title == start else f" &ndash; {escape(start)}"
+        return f'<li><a href="{escape(reference((), path))}">{escape(title)}</a>{shown}</li>'
+
+    def _title(self, path: str) -> str:
+        entry = self._catalog.at(path)
+        body = entry and entry.form and self._originals.read(entry.url, entry.size)
+        found = title_in(body[:_HEAD]) if body else b""
+        if entry is None or not found:
+            return ""
+        try:
+            text = found.decode(entry.charset or "utf-8", "replace")
+        except LookupError:
+            return ""
+        words = " ".join(unescape(text).split())
+        return _cut("".join(char for char in words if char.isprintable()))
+
+
+def title_in(head: bytes) -> bytes:
+    """The first title in the beginning of a page, as it is there; empty if there is none."""
+    begin = _TITLE.search(head)
+    end = begin and _TITLE_END.search(head, begin.end(), begin.end() + _LONGEST_TITLE)
+    return head[begin.end() : end.start()] if begin and end else b""
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
+
+
+def _digest(text: bytes) -> str:
+    return f"{hash64(text):016x}"
+
 
 _LOCK = ".larbinpy-names"
 #: Headers that describe the page or contain links. For a 304, those of the stored page are used.

@@ -3,23 +3,335 @@
 The catalog is an SQLite file in the mirror's folder, ``.larbinpy-catalog``. All changes since the
 last checkpoint are one transaction: a kill undoes it, and a resumed crawl fetches the pages again,
 as for every output. SQLite's page cache bounds the memory, however large the mirror.
+
+An SQLite file whose changes are one transaction from commit to commit.
+
+Which file a URL has in a mirror that browses offline.
+
+A URL gets the plainest name of `paths.browsable` that no other URL has, and keeps it; the catalog
+stores it. A file whose name is needed for a folder is renamed, as in `mirror`.
+
+Before a file is removed, the catalog records it together with the file that replaces it, in one
+transaction. So after a kill the file is either still in use, or it is removed at the next start.
+
+The account of a refresh: how each URL ended, and which pages are gone.
+
+It is kept in the catalog, so it covers a refresh that was stopped and continued, and it costs no
+memory. A new refresh begins a new account.
 """
 
+import errno
 import json
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
+from enum import Enum
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
-from larbinpy.output.mirror import account
-from larbinpy.output.mirror.account import Account
-from larbinpy.output.mirror.database import Database
-from larbinpy.output.mirror.paths import CATALOG, Spelling
+from larbinpy.outcome import Trait, having
+from larbinpy.output.mirror.paths import CATALOG, Spelling, beside, browsable
+from larbinpy.output.mirror.tree import Tree
+from larbinpy.page import Page
 from larbinpy.parse import Form
 from larbinpy.url import hash64
+
+_FACTS = """
+CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+"""
+
+
+class Database:
+    """The SQLite file `path`, made if it is missing, with the tables of `schema`, and facts.
+
+    Errors of SQLite are raised as `OSError`, as all outputs do. A symbolic link is refused.
+    """
+
+    def __init__(self, path: Path, schema: str) -> None:
+        self._path = path
+        if path.is_symlink():
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+        with self._as_os_error():
+            self._base = sqlite3.connect(path, isolation_level=None)
+            # Each checkpoint syncs the file system, and with it the files of the database.
+            self._base.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;")
+            # No file is written elsewhere, as in /tmp.
+            self._base.execute("PRAGMA temp_store=MEMORY")
+            self._base.executescript(schema + _FACTS)
+
+    def __repr__(self) -> str:
+        return f"<Database {self._path}>"
+
+    def write(self, command: str, *values: object) -> None:
+        """Carry out `command` in the transaction that the next `commit` ends."""
+        with self._as_os_error():
+            if not self._base.in_transaction:
+                self._base.execute("BEGIN")
+            self._base.execute(command, values)
+
+    def first(self, command: str, *values: object) -> tuple[Any, ...] | None:
+        with self._as_os_error():
+            row: tuple[Any, ...] | None = self._base.execute(command, values).fetchone()
+            return row
+
+    def rows(self, command: str, *values: object) -> list[tuple[Any, ...]]:
+        with self._as_os_error():
+            return self._base.execute(command, values).fetchall()
+
+    def by_id(self, command: str, batch: int) -> Iterator[Any]:
+        """Yield the rows of `command`, which is completed to read `batch` rows at once.
+
+        `command` selects `id` first and ends in a condition; rows may be added meanwhile.
+        """
+        last: object = 0
+        while True:
+            rows = self.rows(f"{command} AND id > ? ORDER BY id LIMIT {batch}", last)
+            if not rows:
+                return
+            yield from rows
+            last = rows[-1][0]
+
+    def fact(self, name: str) -> str:
+        """Return the fact `name`; empty if it was never noted."""
+        row = self.first("SELECT value FROM fact WHERE name = ?", name)
+        return "" if row is None else str(row[0])
+
+    def note_fact(self, name: str, value: str) -> None:
+        self.write("INSERT OR REPLACE INTO fact VALUES (?, ?)", name, value)
+
+    def commit(self) -> None:
+        with self._as_os_error():
+            if self._base.in_transaction:
+                self._base.execute("COMMIT")
+
+    def close(self) -> None:
+        """Close without a commit."""
+        self._base.close()
+
+    def remove(self) -> None:
+        """Remove the file of the closed database."""
+        self._path.unlink(missing_ok=True)
+
+    @contextmanager
+    def _as_os_error(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            full = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+            number = errno.ENOSPC if full else errno.EIO
+            text = f"{os.strerror(number)} ({error})"
+            raise OSError(number, text, self._path.name) from error
+
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS fate (
+    id INTEGER PRIMARY KEY, url TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, host TEXT NOT NULL,
+    requisite INTEGER NOT NULL, had INTEGER NOT NULL, outcome TEXT NOT NULL,
+    status INTEGER NOT NULL, tries INTEGER NOT NULL, via TEXT, detail TEXT NOT NULL,
+    purged INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE IF NOT EXISTS start (
+    url TEXT PRIMARY KEY, known INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS emptied (url TEXT PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS unasked (
+    id INTEGER PRIMARY KEY, url TEXT NOT NULL UNIQUE, state TEXT NOT NULL DEFAULT 'unlinked');
+CREATE INDEX IF NOT EXISTS unasked_by_state ON unasked (state);
+CREATE TABLE IF NOT EXISTS spared (path TEXT PRIMARY KEY, why TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS lost (host TEXT PRIMARY KEY) WITHOUT ROWID;
+"""
+#: Statuses that say that there is no such page (any more).
+GONE = frozenset({HTTPStatus.NOT_FOUND.value, HTTPStatus.GONE.value})
+_REFUSED = tuple(outcome.value for outcome in having(Trait.ROBOTS))
+_REFUSAL = "refusal"
+
+
+class Kind(Enum):
+    """The result of a refresh for a URL."""
+
+    NEW = "new"
+    CHANGED = "changed"
+    UNCHANGED = "unchanged"
+    #: It was mirrored earlier, and the server says that there is no such page.
+    GONE = "gone"
+    #: It was mirrored earlier; it was not asked for, as nothing leads to it any more.
+    UNLINKED = "unlinked"
+    FAILED = "failed"
+    #: A redirect, or a copy of another page.
+    OTHER = "other"
+
+
+#: The kinds of what was fetched.
+FETCHED = frozenset({Kind.NEW, Kind.CHANGED, Kind.UNCHANGED})
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A URL that could not be fetched."""
+
+    url: str
+    outcome: str
+    #: HTTP status; 0 if no reply came.
+    status: int
+    #: Number of requests or lookups that failed.
+    tries: int
+    #: The page it was found on; None for a seed.
+    via: str | None
+    detail: str
+    #: The mirror had an older copy of it.
+    had: bool
+    #: That copy was removed.
+    purged: bool
+
+
+class Account:
+    """The account in the catalog `base`, which the caller commits and closes."""
+
+    def __init__(self, base: Database) -> None:
+        self._base = base
+
+    def __repr__(self) -> str:
+        return f"<Account in {self._base!r}>"
+
+    # While a refresh runs.
+
+    def begin(self) -> None:
+        """Begin the account of a new refresh."""
+        self._base.write("DELETE FROM fate")
+        self._base.write("DELETE FROM spared")
+        self._base.write("UPDATE start SET known = 1")
+        self.refuse("")
+
+    def note(self, page: Page, kind: Kind, *, had: bool) -> None:
+        """Note how the URL of `page` ended; `had`: the mirror has an older copy of it.
+
+        A page that comes once more, because the crawl was killed after it, remains new or changed.
+        """
+        url = page.url
+        if url.via is None:
+            self._base.write("INSERT OR IGNORE INTO start (url) VALUES (?)", url.href)
+        self._base.write(
+            "INSERT INTO fate (url, kind, host, requisite, had, outcome, status, tries, via,"
+            " detail) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (url) DO UPDATE SET"
+            " kind = CASE WHEN kind IN ('new', 'changed') AND excluded.kind IN"
+            " ('changed', 'unchanged') THEN kind ELSE excluded.kind END,"
+            " requisite = excluded.requisite, had = had AND excluded.had,"
+            " outcome = excluded.outcome, status = excluded.status, tries = excluded.tries,"
+            " via = excluded.via, detail = excluded.detail",
+            *(url.href, kind.value, url.host, url.requisite, had, page.outcome.value),
+            *(page.status, url.attempt, url.via, page.detail),
+        )
+
+    def starts(self) -> Iterator[str]:
+        """The seeds of all refreshes so far, in alphabetical order."""
+        last = ""
+        while rows := self._base.rows(
+            "SELECT url FROM start WHERE url > ? ORDER BY url LIMIT ?", last, _BATCH
+        ):
+            for (last,) in rows:
+                yield last
+
+    def was_known(self, start: str) -> bool:
+        """Whether `start` was a seed of an earlier refresh, too."""
+        row = self._base.first("SELECT known FROM start WHERE url = ?", start)
+        return row is not None and bool(row[0])
+
+    def kind(self, url: str) -> Kind | None:
+        row = self._base.first("SELECT kind FROM fate WHERE url = ?", url)
+        return None if row is None else Kind(row[0])
+
+    def refuse(self, reason: str) -> None:
+        """Note why no page is removed; "" for no reason."""
+        self._base.note_fact(_REFUSAL, reason)
+
+    def note_emptied(self, start: str, *, emptied: bool) -> None:
+        """Note whether the start page `start` has no links any more."""
+        if emptied:
+            self._base.write("INSERT OR IGNORE INTO emptied VALUES (?)", start)
+        else:
+            self._base.write("DELETE FROM emptied WHERE url = ?", start)
+
+    def is_emptied(self, start: str) -> bool:
+        return self._base.first("SELECT 1 FROM emptied WHERE url = ?", start) is not None
+
+    def note_purged(self, url: str, *, purged: bool) -> None:
+        """Note whether the page `url`, which is gone, was removed."""
+        self._base.write("UPDATE fate SET purged = ? WHERE url = ?", purged, url)
+
+    def spare(self, path: str, why: str) -> None:
+        """Note that the file `path`, of a page that is gone, was not removed, and why."""
+        self._base.write("INSERT OR REPLACE INTO spared VALUES (?, ?)", path, why)
+
+    # At its end.
+
+    @property
+    def refusal(self) -> str:
+        """Why no page was removed; "" for no reason."""
+        return self._base.fact(_REFUSAL)
+
+    def counts(self) -> dict[str, int]:
+        """How many URLs are new, changed, unchanged and gone, and how many of those were removed.
+
+        `failed` has those that could not be fetched, `kept` those of them with an older copy in
+        the mirror; pages that a server says are gone are in both `gone` and `failed`.
+        """
+        by_kind = dict(self._base.rows("SELECT kind, COUNT(*) FROM fate GROUP BY kind"))
+        found = {kind: int(by_kind.get(kind.value, 0)) for kind in Kind}
+        gone = f"kind IN ('{Kind.GONE.value}', '{Kind.UNLINKED.value}')"
+        failed = f"kind IN ('{Kind.GONE.value}', '{Kind.FAILED.value}')"
+        return {
+            "new": found[Kind.NEW],
+            "changed": found[Kind.CHANGED],
+            "unchanged": found[Kind.UNCHANGED],
+            "gone": found[Kind.GONE] + found[Kind.UNLINKED],
+            "purged": self._count(f"{gone} AND purged"),
+            "failed": found[Kind.FAILED] + found[Kind.GONE],
+            "kept": self._count(f"{failed} AND had AND NOT purged"),
+        }
+
+    def _count(self, condition: str) -> int:
+        row = self._base.first(f"SELECT COUNT(*) FROM fate WHERE {condition}")
+        return 0 if row is None else int(row[0])
+
+    def urls(self, *kinds: Kind, most: int) -> list[str]:
+        """At most `most` URLs of `kinds`, in the order they ended."""
+        marks = ", ".join("?" * len(kinds))
+        command = f"SELECT url FROM fate WHERE kind IN ({marks}) ORDER BY id LIMIT ?"
+        return [url for (url,) in self._base.rows(command, *(k.value for k in kinds), most)]
+
+    def failures(self, most: int) -> list[Failure]:
+        """At most `most` failures, in the order they ended."""
+        rows = self._base.rows(
+            "SELECT url, outcome, status, tries, via, detail, had, purged FROM fate"
+            " WHERE kind IN (?, ?) ORDER BY id LIMIT ?",
+            *(Kind.FAILED.value, Kind.GONE.value, most),
+        )
+        return [
+            Failure(url, outcome, status, tries, via, detail, had=bool(had), purged=bool(purged))
+            for url, outcome, status, tries, via, detail, had, purged in rows
+        ]
+
+    def spared(self, most: int) -> list[tuple[str, str]]:
+        """At most `most` files of pages that are gone that were not removed, and why."""
+        rows = self._base.rows("SELECT path, why FROM spared ORDER BY path LIMIT ?", most)
+        return [(path, why) for path, why in rows]
+
+    def lost_hosts(self, *, most: int) -> list[str]:
+        """At most `most` hosts from which pages need a file to be displayed and none came.
+
+        Files that robots.txt forbids do not count.
+        """
+        marks = ", ".join("?" * len(_REFUSED))
+        rows = self._base.rows(
+            "SELECT host FROM fate GROUP BY host HAVING"
+            f" SUM(requisite AND kind IN ('failed', 'gone') AND outcome NOT IN ({marks})) > 0"
+            " AND SUM(kind NOT IN ('failed', 'gone', 'unlinked')) = 0 ORDER BY host LIMIT ?",
+            *(*_REFUSED, most),
+        )
+        return [host for (host,) in rows]
+
 
 NAME = CATALOG
 _SCHEMA = """
@@ -93,7 +405,7 @@ class Catalog:
     ) -> None:
         self._fold = fold
         self._batch = batch
-        self.base = Database(Path(folder) / NAME, _SCHEMA + account.SCHEMA)
+        self.base = Database(Path(folder) / NAME, _SCHEMA + SCHEMA)
         #: How each URL of the latest crawl ended.
         self.account = Account(self.base)
         self._rewritten = self.base.first("PRAGMA user_version") == (0,)
@@ -297,3 +609,84 @@ def _peek(folder: str | os.PathLike[str], command: str, *values: object) -> tupl
             base.close()
     except sqlite3.Error:
         return None
+
+
+class Names:
+    """The names in the mirror whose folder `root` is; `tree` has its files."""
+
+    def __init__(
+        self, catalog: Catalog, root: int, spelling: Spelling, *, lower_case: bool
+    ) -> None:
+        self._catalog = catalog
+        self._spelling = spelling
+        self._lower_case = lower_case
+        self.tree = Tree(root, self._make_way)
+        self._clear_away()
+
+    def __repr__(self) -> str:
+        return f"<Names by {self._catalog!r}>"
+
+    def plainest(self, url: str, media_type: str) -> str:
+        return self._paths(url, media_type)[0]
+
+    def allotted(self, url: str, media_type: str) -> str:
+        """Return the path that `url` has, or the plainest that is free."""
+        old = self._catalog.get(url)
+        is_kept = old is not None and old.path in self._paths(url, media_type)
+        if old is not None and is_kept and not self.tree.is_folder(old.path):
+            return old.path
+        return self._free(url, media_type)
+
+    def free_of_folders(self, entry: Entry) -> str:
+        """Return the path of `entry`, or a new one if a power cut left a folder in its place."""
+        if not self.tree.is_folder(entry.path) or self._catalog.at(entry.path) is None:
+            return entry.path
+        path = self._free(entry.url, entry.type, but=entry.path)
+        self._catalog.rename(entry.url, path)
+        return path
+
+    def leave(self, old: str, new: str) -> None:
+        """Remove the file `old`, which `new` has replaced, from the catalog, then the disk."""
+        self._catalog.leave(old, new)
+        # Commit first: after a kill the catalog must not name a file that is gone.
+        self._catalog.commit()
+        self.tree.remove(old, but=new)
+        self._catalog.left(old)
+
+    def _free(self, url: str, media_type: str, but: str = "") -> str:
+        paths = self._paths(url, media_type)
+        for path in paths:
+            owner = self._catalog.at(path)
+            is_free = owner is None or owner.url == url
+            if path != but and is_free and not self.tree.is_folder(path):
+                return path
+        return paths[-1]
+
+    def _paths(self, url: str, media_type: str) -> list[str]:
+        return browsable(url, media_type, self._spelling, lower_case=self._lower_case)
+
+    def _make_way(self, path: str) -> None:
+        """Rename the file or link at `path`; a page gets its next name."""
+        entry = self._catalog.at(path)
+        if entry is None:
+            self.tree.rename(path, beside(path, "#file"))
+            return
+        new = self._free(entry.url, entry.type, but=path)
+        # Commit first: if a kill comes before the rename, the next start renames the file. In the
+        # other order, the catalog would keep a path at which there is a folder.
+        self._catalog.leave(path, new)
+        self._catalog.rename(entry.url, new)
+        self._catalog.commit()
+        self.tree.rename(path, new)
+        self._catalog.left(path)
+
+    def _clear_away(self) -> None:
+        """Finish the renames and removals that the catalog records and a kill prevented."""
+        for old, new in self._catalog.leaving():
+            if self._catalog.at(old) is None and self.tree.size(old) is not None:
+                if self.tree.size(new) is None and not self.tree.is_folder(new):
+                    with suppress(OSError):
+                        self.tree.rename(old, new)
+                self.tree.remove(old, but=new)
+            self._catalog.left(old)
+        self._catalog.commit()

@@ -22,8 +22,8 @@ before its page.
 import os
 
 from larbinpy.outcome import Outcome
-from larbinpy.output.mirror.incoming import Incoming, enter
 from larbinpy.output.mirror.paths import INDEX, Place, locate
+from larbinpy.output.mirror.tree import Incoming, enter
 from larbinpy.page import Page
 from larbinpy.storage.files import LineFile, enter_folder, open_folder
 from larbinpy.url import Url, fingerprint

@@ -1,4 +1,4 @@
-"""The names of URLs in a mirror; this module uses no disk.
+r"""The names of URLs in a mirror; this module uses no disk.
 
 The name of a file is the spelling of its URL, with its percent escapes. So different URLs have
 different files, the path shows the URL, and all names are printable ASCII, which no file
@@ -27,13 +27,18 @@ The *plain* name of a URL may clash: with a folder (``/a`` and ``/a/b``), with t
 folder (``/a/`` and ``/a/index.html``), or with the other scheme of the host. No other URL has
 its *own* name, and no plain name equals it. `mirror` chooses between the two, as it knows the
 disk.
+
+Relative links from one file of a mirror to another.
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from hashlib import blake2b
 from unicodedata import is_normalized
+from urllib.parse import quote
 
 from larbinpy.url import fingerprint
 
@@ -267,3 +272,37 @@ def _depth_kept(site: str, folders: list[str], name: str) -> int:
         if room < 0:
             return count
     return MAX_DEPTH
+
+
+#: Files of URLs that are remembered. Pages of a site link to the same few thousand others.
+_REMEMBERED = 50_000
+
+
+class Relative:
+    """Makes relative references to the files of URLs; `path_of` gives the file of a URL."""
+
+    def __init__(self, path_of: Callable[[str], str | None]) -> None:
+        self._path_of = lru_cache(_REMEMBERED)(path_of)
+
+    def to(self, path: str) -> Callable[[str], str | None]:
+        """Return a function from a URL to its reference in the file `path`; None if no file."""
+        here = tuple(path.split("/")[:-1])
+
+        def lead(url: str) -> str | None:
+            target = self._path_of(url)
+            return None if target is None else reference(here, target)
+
+        return lead
+
+
+def reference(here: tuple[str, ...], target: str) -> str:
+    """Return the reference to the file `target` in a page of the folder `here`.
+
+    Escapes all but letters, digits and "-._~/": a name may hold "?", which ends a path, look
+    like a scheme, or need escapes of its own in a style sheet.
+    """
+    parts = target.split("/")
+    shared = 0
+    while shared < min(len(here), len(parts) - 1) and here[shared] == parts[shared]:
+        shared += 1
+    return "../" * (len(here) - shared) + quote("/".join(parts[shared:]))

@@ -1,7 +1,5 @@
 """WARC files: requests, replies and name lookups as they were, for replay software.
 
-``warc``     the output (outputMode warc)
-``records``  the records of a page, as bytes
-``series``   the files of a crawl: one grows, the others are complete
-``cdxj``     the index of a file
+``warc``     the output (outputMode warc), and its files: one grows, the others are complete
+``records``  the records of a page, as bytes, and their lines in the index
 """

@@ -7,20 +7,276 @@ are stored, too, because replaying a site needs its redirects, and so is each ro
 lookup is stored before the first capture of its host.
 
 A resumed crawl fetches the pages since its last checkpoint again, so their records are cut off.
+
+The WARC files of one crawl: one that grows, and those that are complete.
+
+``larbinpy_CRAWL-TIME-NUMBER-HOST.warc.gz``, a name after WARC 1.1's Annex C, is a complete
+file, and ``.cdxj`` in place of ``.warc.gz`` its sorted index. While a file grows ``.open``
+follows both names. After a kill it can be read up to its torn end.
 """
 
 import os
-from collections.abc import Callable, Mapping
-from typing import NamedTuple
+import re
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from typing import NamedTuple, TypedDict
 
 from larbinpy.dns.lookup import Answer
 from larbinpy.outcome import Outcome
-from larbinpy.output.warc.cdxj import MERGED_LINES
-from larbinpy.output.warc.records import Original, digest
-from larbinpy.output.warc.series import FILE_SIZE, Series, SeriesMark
+from larbinpy.output.warc import records
+from larbinpy.output.warc.records import MERGED_LINES, Original, Record, Records, digest
 from larbinpy.page import Page, timestamp
-from larbinpy.storage.files import open_folder
+from larbinpy.storage.files import AppendFile, LineFile, create, discard, open_folder
 from larbinpy.url import Url
+
+#: Bytes after which the next file is begun (Annex C: 10^9).
+FILE_SIZE = 10**9
+
+_WARC, _INDEX, _OPEN = ".warc.gz", ".cdxj", ".open"
+_NAME = re.compile(r"(larbinpy_[0-9a-f]{8})-\d{17}-(\d{5,})-.*\.(warc\.gz|cdxj)(\.[a-z]+)?")
+_NOT_IN_NAMES = re.compile(r"[^\w.-]", re.ASCII)
+
+
+class SeriesMark(TypedDict):
+    """The files of a crawl at a checkpoint: its name and the number of its next file; name and
+    length (bytes) of the file that grows; complete files that may still need their journal."""
+
+    crawl: str
+    number: int
+    growing: str | None
+    length: int
+    unsorted: list[str]
+
+
+class Series:
+    """The files of one crawl in `folder`, a descriptor; `about` are fields of their first record.
+
+    A journal is kept until its index is on the disk, that is until the `sync` after the first
+    `cut` that followed the index. Complete files and their journals may be removed by other
+    programs at any time. A new file is begun after `file_size` bytes. In one step, `merged_lines`
+    lines of an index are merged.
+    """
+
+    def __init__(
+        self,
+        folder: int,
+        about: Mapping[str, str],
+        *,
+        file_size: int = FILE_SIZE,
+        merged_lines: int = records.MERGED_LINES,
+    ) -> None:
+        self._folder = folder
+        self._about = dict(about)
+        self._file_size = file_size
+        self._merged_lines = merged_lines
+        self._records = Records()
+        self._crawl = f"larbinpy_{os.urandom(4).hex()}"
+        self._host = _NOT_IN_NAMES.sub("-", os.uname().nodename) or "localhost"
+        self._number = 0
+        self._growing: _Growing | None = None
+        #: Names of files without an index, and the steps that make that of the first.
+        self._unsorted: deque[str] = deque()
+        self._sorting: Iterator[None] | None = None
+        #: Names of files that have an index and a journal, now and at the last cut.
+        self._sorted: list[str] = []
+        self._sorted_by_cut: list[str] = []
+
+    def __repr__(self) -> str:
+        return f"<Series {self._number} files, {self._growing}, {len(self._unsorted)} unsorted>"
+
+    @property
+    def files(self) -> int:
+        """The number of files begun."""
+        return self._number
+
+    def tend(self) -> None:
+        """Do one step of sorting the indexes of complete files."""
+        if self._sorting is None and self._unsorted:
+            name = self._unsorted[0]
+            self._sorting = records.build(
+                name + _INDEX + _OPEN,
+                name + _INDEX,
+                folder=self._folder,
+                merged_lines=self._merged_lines,
+            )
+        if self._sorting is not None:
+            steps, self._sorting = self._sorting, None
+            with suppress(FileNotFoundError):
+                for _ in steps:
+                    self._sorting = steps
+                    return
+            self._sorted.append(self._unsorted.popleft())
+
+    def ready(self, date: str) -> Records:
+        """Make sure that a file is open for `append`; return the maker of its records.
+
+        Raises `OSError`.
+        """
+        if self._growing is not None and self._growing.size >= self._file_size:
+            self._complete()
+        if self._growing is None:
+            self._growing = self._new(date)
+        return self._records
+
+    def append(self, records: Sequence[Record]) -> int:
+        """Write all `records` or none; return their size in bytes. Raises `OSError`."""
+        assert self._growing is not None, self
+        return self._growing.append(records)
+
+    def _new(self, date: str) -> "_Growing":
+        stamp = "".join(filter(str.isdigit, date))
+        name = f"{self._crawl}-{stamp}-{self._number:05}-{self._host}"
+        with ExitStack() as undo:
+            for ending in (_WARC, _INDEX):
+                undo.callback(discard, name + ending + _OPEN, folder=self._folder)
+            growing = _Growing(name, self._folder)
+            undo.callback(growing.close)
+            about = {**self._about, "isPartOf": self._crawl}
+            growing.append([self._records.info(name + _WARC, date, about)])
+            undo.pop_all()
+        self._number += 1
+        return growing
+
+    def _complete(self) -> None:
+        """Complete the file that grows, and give it its final name."""
+        growing = self._growing
+        if growing is not None:
+            self._rename(growing.name + _WARC + _OPEN, growing.name + _WARC)
+            self._unsorted.append(growing.name)
+            self._growing = None
+            growing.close()
+
+    def _rename(self, old: str, new: str) -> None:
+        os.rename(old, new, src_dir_fd=self._folder, dst_dir_fd=self._folder)
+
+    # As a part of the state:
+
+    def cut(self) -> SeriesMark:
+        growing = self._growing
+        self._sorted_by_cut = list(self._sorted)
+        return {
+            "crawl": self._crawl,
+            "number": self._number,
+            "growing": growing.name if growing else None,
+            "length": growing.size if growing else 0,
+            "unsorted": [*self._sorted, *self._unsorted],
+        }
+
+    def sync(self) -> None:
+        if self._growing is not None:
+            self._growing.sync()
+        os.fsync(self._folder)
+        for name in self._sorted_by_cut:
+            self._forget_journal(name)
+        self._sorted_by_cut = []
+
+    def _forget_journal(self, name: str) -> None:
+        with suppress(FileNotFoundError):
+            os.unlink(name + _INDEX + _OPEN, dir_fd=self._folder)
+        self._sorted.remove(name)
+
+    def load(self, mark: SeriesMark) -> None:
+        """Continue from a mark: cut off later records, whose pages will be fetched again."""
+        self._crawl, self._number = mark["crawl"], mark["number"]
+        there = set(os.listdir(self._folder))
+        for file in sorted(there):
+            match = _NAME.fullmatch(file)
+            if match and match[1] == self._crawl and int(match[2]) >= self._number:
+                os.unlink(file, dir_fd=self._folder)
+        self._unsorted.extend(n for n in mark["unsorted"] if n + _INDEX + _OPEN in there)
+        if mark["growing"] is not None:
+            self._take_back(mark["growing"], mark["length"], there)
+
+    def _take_back(self, name: str, length: int, there: set[str]) -> None:
+        """Cut the file `name` to `length`; it grows again unless it was complete at that length.
+
+        Another program may have removed the file when it was complete.
+        """
+        file, journal, index = (name + ending for ending in (_WARC, _INDEX + _OPEN, _INDEX))
+        if file in there:
+            size = os.stat(file, dir_fd=self._folder, follow_symlinks=False).st_size
+            if size == length:
+                self._unsorted.extend([name] if journal in there else [])
+                return
+            self._rename(file, file + _OPEN)
+        elif file + _OPEN not in there:
+            return
+        source = journal if journal in there else index
+        fd = os.open(source, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=self._folder)
+        with open(fd, "rb") as lines:
+            create(f"{index}.part", records.before(lines, length), folder=self._folder, sync=True)
+        self._rename(f"{index}.part", journal)
+        discard(index, folder=self._folder)
+        self._growing = _Growing(name, self._folder)
+        self._growing.cut_to(length)
+        self._records.into(file)
+
+    def close(self) -> None:
+        """Complete all files, and sort their indexes."""
+        self._complete()
+        while self._unsorted:
+            self.tend()
+        for name in tuple(self._sorted):
+            with suppress(FileNotFoundError):
+                self._sync_index(name)
+            self._forget_journal(name)
+
+    def _sync_index(self, name: str) -> None:
+        fd = os.open(name + _INDEX, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=self._folder)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+
+class _Growing:
+    """The file `name` to which captures are added, and its journal."""
+
+    def __init__(self, name: str, folder: int) -> None:
+        self.name = name
+        self._file = AppendFile(name + _WARC + _OPEN, folder=folder)
+        try:
+            self._journal = LineFile(name + _INDEX + _OPEN, folder=folder)
+        except BaseException:
+            self._file.close()
+            raise
+        self.size = self._file.size
+
+    def __repr__(self) -> str:
+        return f"{self.name}: {self.size} bytes"
+
+    def append(self, records: Sequence[Record]) -> int:
+        """Write all `records` or none; return their size in bytes."""
+        offset, lines = self.size, []
+        for record in records:
+            if record.entry is not None:
+                lines.append(record.entry.line(offset, len(record.data), self.name + _WARC))
+            offset += len(record.data)
+        # The journal first. A kill may leave lines without captures; `load` cuts both off.
+        self._journal.write(b"".join(lines))
+        try:
+            self._file.write(b"".join(record.data for record in records))
+        except OSError:
+            self._journal.cut_to(self._journal.size - sum(map(len, lines)))
+            raise
+        written, self.size = offset - self.size, offset
+        return written
+
+    def cut_to(self, length: int) -> None:
+        if self.size < length:
+            raise ValueError(f"{self.name}{_WARC} is shorter than it was")
+        self._file.cut_to(length)
+        self.size = length
+
+    def sync(self) -> None:
+        self._file.sync()
+        self._journal.sync()
+
+    def close(self) -> None:
+        self._journal.close()
+        self._file.close()
+
 
 #: Payloads that are remembered, the most recently used (some 350 bytes each).
 _ORIGINALS = 100_000

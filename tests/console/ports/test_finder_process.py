@@ -16,7 +16,7 @@ from larbinpy.console.ports import finder_process
 from larbinpy.console.ports.finder_process import FinderProcess
 from larbinpy.console.ports.http import StatusServer
 from larbinpy.console.search.form import Frame
-from larbinpy.console.status.assets import SCRIPT_HASH
+from larbinpy.console.status.markup import SCRIPT_HASH
 from tests.support.browser import PATIENCE
 from tests.support.console_loop import Loop
 from tests.support.searchable import COMMAND

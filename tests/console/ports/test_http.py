@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from larbinpy.console.ports.http import HttpSession, Site, StatusServer
-from larbinpy.console.status.assets import SCRIPT_HASH, STYLE_HASH
+from larbinpy.console.status.markup import SCRIPT_HASH, STYLE_HASH
 from larbinpy.console.text import json_line
 from tests.support.console_loop import Loop
 from tests.support.snapshots import snapshot

@@ -13,9 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.console.ports import token
-from larbinpy.console.ports.http import HttpSession, Site, StatusServer
-from larbinpy.console.ports.posting import Posting
+from larbinpy.console.ports import reply
+from larbinpy.console.ports.http import HttpSession, Posting, Site, StatusServer
 from tests.support.console_loop import FakeCrawl, Loop
 from tests.support.snapshots import snapshot
 
@@ -341,16 +340,16 @@ def test_a_thousand_clients_do_not_block_others(loop: Loop, crawl: FakeCrawl) ->
 def test_only_the_owner_may_read_the_token(tmp_path: Path) -> None:
     old = os.umask(0)
     try:
-        first = token.issue(tmp_path)
+        first = reply.issue(tmp_path)
     finally:
         os.umask(old)
     path = tmp_path / "token"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert path.read_text() == f"{first}\n"
     assert len(first) >= 43
-    assert token.issue(tmp_path) != first
-    token.withdraw(tmp_path)
-    token.withdraw(tmp_path)
+    assert reply.issue(tmp_path) != first
+    reply.withdraw(tmp_path)
+    reply.withdraw(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -358,6 +357,6 @@ def test_a_planted_link_is_not_followed(tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.write_text("mine")
     (tmp_path / "token").symlink_to(other)
-    token.issue(tmp_path)
+    reply.issue(tmp_path)
     assert other.read_text() == "mine"
     assert not (tmp_path / "token").is_symlink()

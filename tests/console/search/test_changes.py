@@ -10,11 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from larbinpy.console.search.changes import SHOWN
-from larbinpy.console.search.feed import feed
 from larbinpy.console.search.form import Frame
-from larbinpy.console.search.replies import Replies
-from larbinpy.console.status.frame import CHANGES, FEED, FEED_TYPE
+from larbinpy.console.search.replies import SHOWN, Replies, feed
+from larbinpy.console.status.markup import CHANGES, FEED, FEED_TYPE
 from larbinpy.database.base import Change
 from tests.support.searchable import PAYLOAD, SearchableFinder, no_database, parse
 

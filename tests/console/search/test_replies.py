@@ -11,18 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.console.search.form import Frame, message_page
-from larbinpy.console.search.replies import Replies
-from larbinpy.console.search.request import (
+from larbinpy.console.search.form import (
     PAGE,
     SEARCH_JSON,
+    Frame,
     SearchRequest,
+    message_page,
     with_filter,
     without_filter,
 )
+from larbinpy.console.search.replies import Replies
 from larbinpy.console.search.results import found_page, snippet
 from larbinpy.console.search.stored import stored_page
-from larbinpy.console.status.frame import SEARCH
+from larbinpy.console.status.markup import SEARCH
 from larbinpy.database.base import Found, Hit, Stored, Unavailable
 from larbinpy.database.opening import open_finder, open_writer
 from larbinpy.search.query import Query

@@ -9,8 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from larbinpy.console.ports.commands import CommandSteps
-from larbinpy.console.ports.http import StatusServer
-from larbinpy.console.ports.posting import Posting
+from larbinpy.console.ports.http import Posting, StatusServer
 from larbinpy.console.status.pages import PAGES
 from larbinpy.loop.poller import Poller
 from tests.support.browser import Browser, Tab

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from larbinpy.console.status.health import Finding, Level, findings
+from larbinpy.console.status.overview import Finding, Level, findings
 from tests.support.snapshots import history, snapshot
 
 

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from larbinpy.console.status import metrics
-from larbinpy.stats.histogram import FETCH, Histogram
+from larbinpy.stats import FETCH, Histogram
 from tests.support.promlint import read
 from tests.support.snapshots import hostile, snapshot
 

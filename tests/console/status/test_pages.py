@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from larbinpy.config import Config, texts
 from larbinpy.console.status import pages
-from larbinpy.console.status.assets import SCRIPT, STYLE
-from larbinpy.console.status.markup import _PLAIN, el, table, text
+from larbinpy.console.status.markup import _PLAIN, SCRIPT, STYLE, el, table, text
 from larbinpy.console.text import printable
 from tests.support.snapshots import fate, histogram, history, hostile, snapshot
 

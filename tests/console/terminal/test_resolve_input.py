@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from larbinpy.console.terminal.resolve_input import arriving_lines
+from larbinpy.cli.resolve import arriving_lines
 from larbinpy.loop.poller import Poller
 
 

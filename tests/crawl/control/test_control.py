@@ -6,13 +6,12 @@ from typing import Any
 import pytest
 
 from larbinpy import Start
-from larbinpy.crawl.control.control import Control
-from larbinpy.crawl.control.mode import Mode
-from larbinpy.crawl.resources.network import OTHER_FILES
-from larbinpy.crawl.resources.surroundings import Tuning
-from larbinpy.storage.checkpoints import Checkpoints
-from larbinpy.storage.state import State
-from larbinpy.storage.store import owed_urls
+from larbinpy.crawl.control import Control
+from larbinpy.crawl.mode import Mode
+from larbinpy.crawl.network import OTHER_FILES
+from larbinpy.crawl.parts import Tuning
+from larbinpy.storage.queues import owed_urls
+from larbinpy.storage.state import Checkpoints, State
 from tests.support.ports import free_port
 from tests.support.smallweb import Answer, Web, at_once
 from tests.support.smallworld import Client, World, Worlds

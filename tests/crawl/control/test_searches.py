@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from larbinpy.console.ports.commands import Wait
-from larbinpy.crawl.control.searches import Searches
+from larbinpy.crawl.control import Searches
 
 
 class Search:

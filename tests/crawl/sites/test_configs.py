@@ -3,7 +3,7 @@
 import pytest
 
 from larbinpy.config import load
-from larbinpy.crawl.sites.configs import SiteConfigs
+from larbinpy.crawl.sites import SiteConfigs
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """The links that logins leave out, by their addresses."""
 
-from larbinpy.crawl.sites.login_links import LoginLinks
+from larbinpy.crawl.sessions import LoginLinks
 
 
 def test_links_are_avoided_on_sites_with_a_login_alone() -> None:

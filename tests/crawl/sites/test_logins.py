@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from larbinpy.crawl.sites.logins import NAME, Logins
+from larbinpy.crawl.request_options import NAME, Logins
 
 
 def test_nodes_add_those_of_all(tmp_path: Path) -> None:

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from larbinpy import Config, ConfigError, load
-from larbinpy.crawl.sites.configs import SiteConfigs
-from larbinpy.crawl.sites.logins import Logins
-from larbinpy.crawl.sites.request_options import SiteOptions, of_login
-from larbinpy.fetch.settings import RequestOptions
+from larbinpy.crawl.request_options import Logins, SiteOptions, of_login
+from larbinpy.crawl.sites import SiteConfigs
+from larbinpy.fetch.options import RequestOptions
 from larbinpy.login.exchange import Ask
 from larbinpy.url import Url
 

@@ -10,17 +10,14 @@ from typing import Any
 import pytest
 
 from larbinpy.crawl.intake import Verdict
-from larbinpy.crawl.sites.login_options import with_login
-from larbinpy.crawl.sites.saved_sessions import SavedSessions
-from larbinpy.crawl.sites.sessions import SiteSessions
-from larbinpy.fetch.cookies import Jar, NoJar
-from larbinpy.fetch.jars import Jars
-from larbinpy.fetch.settings import RequestOptions
+from larbinpy.crawl.on_disk import SavedSessions
+from larbinpy.crawl.sessions import SiteSessions, with_login
+from larbinpy.fetch.cookies import Jar, Jars, NoJar
+from larbinpy.fetch.options import RequestOptions
 from larbinpy.login.exchange import Ask, Grant
 from larbinpy.login.spec import Login, Method
-from larbinpy.outcome import Outcome, of_status
+from larbinpy.outcome import ENDS_SESSION, Outcome, of_status
 from larbinpy.page import Page
-from larbinpy.reason import ENDS_SESSION
 from larbinpy.url import Url
 
 SITE = "http://a.test"

@@ -8,11 +8,10 @@ import pytest
 
 import larbinpy.config
 from larbinpy.config import Config, change
-from larbinpy.crawl.resources.frontier import make_frontier
-from larbinpy.crawl.sites.configs import SiteConfigs
-from larbinpy.crawl.sites.settings import SettingsBySite
+from larbinpy.crawl.parts import SettingsBySite, make_frontier
+from larbinpy.crawl.sites import SiteConfigs
 from larbinpy.frontier.frontier import Frontier
-from larbinpy.observe import url_status
+from larbinpy.observe import explain
 from tests.support.frontiers import WALL, World
 
 ONE = "192.0.2.1"
@@ -146,7 +145,7 @@ def test_after_a_kill_a_site_is_left_alone_for_its_longer_wait(make: Make) -> No
 
 
 def why(world: World, href: str) -> str:
-    facts = url_status.standing(world.frontier.view, href, world.now)
+    facts = explain.standing_of(world.frontier.view, href, world.now)
     assert facts is not None
     return str(facts["why"])
 

@@ -7,13 +7,11 @@ from pathlib import Path
 import pytest
 
 from larbinpy.database.base import DatabaseError, Unavailable
-from larbinpy.database.indexer.indexer import Indexer
-from larbinpy.database.indexer.messages import Covered, Report
-from larbinpy.database.indexer.options import ReadOptions
-from larbinpy.database.indexer.reader import read_page
+from larbinpy.database.indexer.indexer import Covered, Indexer, Report
+from larbinpy.database.indexer.reader import ReadOptions, read_page
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
-from larbinpy.revisit.due import DueAsk, DuePage
+from larbinpy.revisit.round import DueAsk, DuePage
 from larbinpy.storage import spool
 from larbinpy.storage.spool import Position, SpoolWriter
 from larbinpy.url import Url

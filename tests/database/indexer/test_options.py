@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.database.indexer.options import ReadOptions
+from larbinpy.database.indexer.reader import ReadOptions
 
 
 @given(st.builds(ReadOptions, st.booleans(), st.booleans(), st.sampled_from(("off", "mark"))))

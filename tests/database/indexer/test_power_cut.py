@@ -14,10 +14,8 @@ from random import Random
 
 import pytest
 
-from larbinpy.database.indexer.indexer import Indexer
-from larbinpy.database.indexer.messages import Covered, Report
-from larbinpy.database.indexer.options import ReadOptions
-from larbinpy.database.indexer.reader import read_page
+from larbinpy.database.indexer.indexer import Covered, Indexer, Report
+from larbinpy.database.indexer.reader import ReadOptions, read_page
 from larbinpy.database.opening import open_writer
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page

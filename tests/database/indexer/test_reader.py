@@ -6,10 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from larbinpy.database.indexer.frames import FRAME, GONE, UNCHANGED
-from larbinpy.database.indexer.options import ReadOptions
-from larbinpy.database.indexer.reader import frame, read_page, unreadable
-from larbinpy.database.prepared import Dated, Gone, Prepared, Unchanged, Visit, target_of
+from larbinpy.database.indexer.reader import (
+    FRAME,
+    GONE,
+    UNCHANGED,
+    ReadOptions,
+    frame,
+    read_page,
+    unreadable,
+)
+from larbinpy.database.preparation import Dated, Gone, Prepared, Unchanged, Visit, target_of
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.storage.spool import Position, Spooled

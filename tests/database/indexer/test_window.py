@@ -6,8 +6,8 @@ from math import inf
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.database.indexer.window import Job, Window
-from larbinpy.database.prepared import Gone
+from larbinpy.database.indexer.indexer import Job, Window
+from larbinpy.database.preparation import Gone
 from larbinpy.storage.spool import Position, RecordPlace
 
 GONE = Gone("http://a.test/", "2026-11-23T08:00:00Z", 404)

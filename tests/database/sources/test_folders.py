@@ -9,14 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from larbinpy.database.indexer.options import ReadOptions
-from larbinpy.database.indexer.reader import read_page
-from larbinpy.database.prepared import Prepared
-from larbinpy.database.sources.file import media_type, page_in
-from larbinpy.database.sources.found import find
-from larbinpy.database.sources.names import url_at
-from larbinpy.database.sources.payloads import Payloads
-from larbinpy.database.sources.source import DAMAGED
+from larbinpy.database.indexer.reader import ReadOptions, read_page
+from larbinpy.database.preparation import Prepared
+from larbinpy.database.sources.file import DAMAGED, media_type, page_in
+from larbinpy.database.sources.mirror import find, url_at
+from larbinpy.database.sources.warc import Payloads
 from larbinpy.outcome import Outcome
 from larbinpy.output.mirror.browsable import BrowsableMirror, MirrorSettings
 from larbinpy.output.mirror.mirror import MirrorOutput

@@ -11,12 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from larbinpy.database.indexer.options import ReadOptions
-from larbinpy.database.indexer.reader import read_page
-from larbinpy.database.prepared import Prepared
-from larbinpy.database.sources.found import find
-from larbinpy.database.sources.payloads import Payloads
-from larbinpy.database.sources.source import SourceError
+from larbinpy.database.indexer.reader import ReadOptions, read_page
+from larbinpy.database.preparation import Prepared
+from larbinpy.database.sources.file import SourceError
+from larbinpy.database.sources.mirror import find
+from larbinpy.database.sources.warc import Payloads
 from larbinpy.errors import UserError
 from larbinpy.outcome import Outcome
 from larbinpy.output.warc.warc import WarcOutput

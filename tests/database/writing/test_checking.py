@@ -2,8 +2,8 @@
 
 from typing import Any, cast
 
-from larbinpy.database.writing.checking import pieces
-from larbinpy.database.writing.tables import Tables
+from larbinpy.database.base import Tables
+from larbinpy.database.writing.filling import pieces
 
 
 class DamagedTree:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from larbinpy.database.prepared import Gone
-from larbinpy.database.writing.leaving import Verdict, verdict
+from larbinpy.database.preparation import Gone
+from larbinpy.database.writing.batch import Verdict, verdict
 
 URL, OTHER = "http://a.example/", "http://a.example/other"
 NOW, DAY_BEFORE, LATER = "2026-03-01T08:00:00Z", "2026-02-28T08:00:00Z", "2026-02-28T08:00:01Z"

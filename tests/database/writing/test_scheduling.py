@@ -8,8 +8,7 @@ import pytest
 
 from larbinpy.database.sqlite.schema import connect
 from larbinpy.database.writing.scheduling import Scheduling
-from larbinpy.revisit.rate import Evidence
-from larbinpy.revisit.schedule import Schedule
+from larbinpy.revisit.plan import Evidence, Schedule
 
 DAY = 86_400.0
 

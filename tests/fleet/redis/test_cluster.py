@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from larbinpy.fleet.redis.keys import Keys
+from larbinpy.fleet.redis.scripts import Keys
 from larbinpy.fleet.vault import Away, Behind, Taken, Verdict
 from tests.support.redisserver import ENGINES, Cluster, RedisServer, begin_move
 from tests.support.redisvault import Asker, commit_of

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from larbinpy.fleet.names import Shared
-from larbinpy.fleet.redis.names import RedisNames, pack_value, unpack_value
+from larbinpy.fleet.board import Shared
+from larbinpy.fleet.redis.board import RedisNames, pack_value, unpack_value
 from tests.support.redisserver import Cluster, RedisServer
 from tests.support.redisvault import Asker
 

@@ -5,7 +5,7 @@ from typing import cast
 
 import pytest
 
-from larbinpy.fleet.redis.places import Places
+from larbinpy.fleet.redis.overview import Places
 from larbinpy.fleet.redis.topology import Topology
 from larbinpy.fleet.redis.wire import Server
 

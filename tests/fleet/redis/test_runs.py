@@ -4,8 +4,7 @@ from math import inf
 
 import pytest
 
-from larbinpy.fleet.redis.requirements import refusal, risk
-from larbinpy.fleet.redis.runs import Runs
+from larbinpy.fleet.redis.topology import Runs, refusal, risk
 from larbinpy.fleet.redis.wire import Server
 
 HERE, THERE = Server("127.0.0.1", 6379), Server("127.0.0.1", 6380)

@@ -2,8 +2,7 @@
 
 import pytest
 
-from larbinpy.fleet.redis.keys import Keys
-from larbinpy.fleet.redis.slots import SLOTS, Redirect, SlotMap, slot_of
+from larbinpy.fleet.redis.scripts import SLOTS, Keys, Redirect, SlotMap, slot_of
 from larbinpy.fleet.redis.wire import Server
 
 HERE = Server("10.0.0.1", 6379)

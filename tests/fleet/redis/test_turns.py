@@ -7,8 +7,8 @@ from typing import Any
 import hiredis
 import pytest
 
-from larbinpy.fleet.redis.keys import Keys
-from larbinpy.fleet.redis.turns import RedisTurns, ServerClock
+from larbinpy.fleet.redis.scripts import Keys
+from larbinpy.fleet.redis.vault import RedisTurns, ServerClock
 from larbinpy.fleet.redis.wire import Server
 from larbinpy.fleet.vault import Away
 

@@ -9,7 +9,7 @@ from time import monotonic
 import pytest
 
 from larbinpy.errors import UserError
-from larbinpy.fleet.redis.keys import wrong_type
+from larbinpy.fleet.redis.scripts import wrong_type
 from larbinpy.fleet.vault import (
     Away,
     Behind,

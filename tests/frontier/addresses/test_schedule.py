@@ -5,11 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.frontier.addresses.ip_site import IPSite
-from larbinpy.frontier.addresses.schedule import IPSites
-from larbinpy.frontier.sites.named_site import NamedSite, UrlTotals
-from larbinpy.frontier.sites.politeness import Waits
-from larbinpy.frontier.sites.settings import SiteSettings
+from larbinpy.frontier.addresses import IPSite
+from larbinpy.frontier.politeness import SiteSettings, Waits
+from larbinpy.frontier.schedule import IPSites
+from larbinpy.frontier.site import NamedSite, UrlTotals
 from larbinpy.outcome import Outcome
 from larbinpy.url import Url
 from tests.support.frontiers import DEAD, MANY, SILENT, left_alone, reply, together

@@ -2,7 +2,7 @@
 
 import pytest
 
-from larbinpy.frontier.sizes import FrontierSizes
+from larbinpy.storage.sizes import FrontierSizes
 from tests.support.frontiers import MakeWorld, World, wait_settings
 
 SLOW = {"status": 429, "headers": {"retry-after": "300"}}

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from larbinpy.config import Config
-from larbinpy.frontier.scope.folding import Folding
+from larbinpy.frontier.admission import Folding
 from larbinpy.url import canonical
 
 A = "http://a.test"

@@ -5,11 +5,10 @@ from typing import Any
 import pytest
 
 from larbinpy.config.rule import parse_rule
-from larbinpy.frontier.scope.live_rules import LiveRules
-from larbinpy.frontier.sizes import FrontierSizes
+from larbinpy.frontier.rules import LiveRules
 from larbinpy.outcome import Outcome
 from larbinpy.parse import Kind, Link
-from larbinpy.storage.sizes import StoreSizes
+from larbinpy.storage.sizes import FrontierSizes, StoreSizes
 from larbinpy.url import Url
 from tests.support.frontiers import MakeWorld, World, registry_of, store_of
 

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from larbinpy.config.registered_domain import registered_domain
+from larbinpy.config.patterns import registered_domain
 from larbinpy.config.rule import Domain, Glob, Host, Number, Regex, Rule, Type, parse_rule
-from larbinpy.frontier.scope.rules import Headers, Rules, Verdict
-from larbinpy.frontier.scope.url_patterns import UrlPatterns, matches, required_segments
+from larbinpy.frontier.rules import Headers, Rules, UrlPatterns, Verdict, matches, required_segments
 from larbinpy.url import split
 
 PAGE = "http://a.test/docs/old/page.html?sort=up"
@@ -259,7 +258,7 @@ def test_no_pattern_takes_more_than_linear_time(pattern: Glob | Regex, unit: str
 def test_without_rules_the_engine_is_not_loaded() -> None:
     code = (
         "import sys, larbinpy.crawl.assembly; from larbinpy.config import load;"
-        "from larbinpy.frontier.scope.rules import Rules; load(None, {}, []); Rules(())\n"
+        "from larbinpy.frontier.rules import Rules; load(None, {}, []); Rules(())\n"
         "print({'re2', 'publicsuffixlist'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)

@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.frontier.saved import SavedSeedArea
-from larbinpy.frontier.scope.scope import Candidate, Scope
-from larbinpy.frontier.scope.seed_area import SeedArea
+from larbinpy.frontier.frontier import SavedSeedArea
+from larbinpy.frontier.scope import Candidate, Scope, SeedArea
 from larbinpy.parse import Kind
 from tests.support.frontiers import scope_settings
 

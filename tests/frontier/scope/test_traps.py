@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.frontier.scope.traps import BoundedCounter, Traps, TrapSettings, is_ahead, shape_of
+from larbinpy.frontier.traps import BoundedCounter, Traps, TrapSettings, is_ahead, shape_of
 from larbinpy.parse import Kind
 
 #: 14 November 2023.

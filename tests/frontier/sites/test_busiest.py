@@ -1,9 +1,7 @@
-from larbinpy.frontier.sites.busiest import Watch
-from larbinpy.frontier.sites.named_site import NamedSite, UrlTotals
-from larbinpy.frontier.sites.politeness import Waits
-from larbinpy.frontier.sites.settings import SiteSettings
-from larbinpy.frontier.sites.states import State
-from larbinpy.frontier.sizes import FrontierSizes
+from larbinpy.frontier.politeness import SiteSettings, Waits
+from larbinpy.frontier.site import NamedSite, State, UrlTotals
+from larbinpy.frontier.sites import Watch
+from larbinpy.storage.sizes import FrontierSizes
 from larbinpy.url import Url
 
 SIZES = FrontierSizes(watched_directly=10, watch_step=7, watch_kept=3)

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from larbinpy.frontier.saved import SavedDigests
-from larbinpy.frontier.sites.evicted import ClosedSites, DistinctCounter, ExpiringTimes, pauses
+from larbinpy.frontier.frontier import SavedDigests
+from larbinpy.frontier.sites import ClosedSites, DistinctCounter, ExpiringTimes, pauses
 from larbinpy.outcome import Outcome
 from larbinpy.storage.seen import Seen
 from tests.support.frontiers import together

@@ -4,11 +4,9 @@ from typing import Any
 
 import pytest
 
-from larbinpy.frontier.sites import states
-from larbinpy.frontier.sites.named_site import NamedSite, UrlTotals
-from larbinpy.frontier.sites.politeness import Waits
-from larbinpy.frontier.sites.settings import SiteSettings
-from larbinpy.frontier.sites.states import TRANSITIONS, Event, State
+import larbinpy.frontier.site as states
+from larbinpy.frontier.politeness import SiteSettings, Waits
+from larbinpy.frontier.site import TRANSITIONS, Event, NamedSite, State, UrlTotals
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.url import Url

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.frontier.sites.politeness import Pace, Waits, retry_after
+from larbinpy.frontier.politeness import Pace, Waits, retry_after
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.url import Url

@@ -9,12 +9,11 @@ from hypothesis import settings
 from hypothesis.stateful import invariant
 
 from larbinpy.dns.lookup import Answer
-from larbinpy.frontier.sites.named_site import number_of_pages
-from larbinpy.frontier.sites.states import State
-from larbinpy.frontier.sizes import FrontierSizes
-from larbinpy.observe import url_status
-from larbinpy.observe.site_tables import site_tables
+from larbinpy.frontier.site import State, number_of_pages
+from larbinpy.observe import explain
+from larbinpy.observe.snapshot import site_tables
 from larbinpy.outcome import Outcome
+from larbinpy.storage.sizes import FrontierSizes
 from larbinpy.url import Url
 from tests.frontier.test_frontier import Crawl
 from tests.support.frontiers import (
@@ -174,7 +173,7 @@ def test_a_verdict_stays_behind(
     assert here.outcomes()[HERE] is verdict
     assert "http://a.test" not in here_now(here)
     assert not registry_of(frontier).wants_address("http://a.test", here.now)
-    refusal = url_status.refusal(frontier.view, f"{HERE}x", here.now)
+    refusal = explain.refusal(frontier.view, f"{HERE}x", here.now)
     assert refusal is not None and refusal["reason"] == verdict.value
     assert site_tables(frontier.view, here.now)["by_state"]["closed"] == 1
     asked, started = len(here.asked), len(here.starts)

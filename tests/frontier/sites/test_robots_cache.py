@@ -1,7 +1,7 @@
 import pytest
 
 from larbinpy.fetch.robots import Rules
-from larbinpy.frontier.sites.robots_cache import PackedRobots, RobotsCache
+from larbinpy.frontier.site import PackedRobots, RobotsCache
 
 AGENT = "larbinpy/0.1"
 BODY = b"User-agent: *\nDisallow: /no\nAllow: /no/but\nCrawl-delay: 3\n"

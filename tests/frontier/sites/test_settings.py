@@ -10,15 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.config.hours import Hours
-from larbinpy.frontier.sites.hours import SiteHours
-from larbinpy.frontier.sites.politeness import Waits
-from larbinpy.frontier.sites.settings import Quota, SiteLimits, SiteSettings
-from larbinpy.frontier.sizes import FrontierSizes
-from larbinpy.observe import url_status
+from larbinpy.config.kinds import Hours
+from larbinpy.frontier.politeness import Quota, SiteHours, SiteLimits, SiteSettings, Waits
+from larbinpy.observe import explain
 from larbinpy.outcome import Outcome
 from larbinpy.parse import Kind, Link
 from larbinpy.storage.site_counts import SiteCounts
+from larbinpy.storage.sizes import FrontierSizes
 from larbinpy.url import Url
 from tests.support.frontiers import (
     DEAD,
@@ -337,7 +335,7 @@ def test_explain_names_the_block_that_sets_a_retry(make: MakeWorld) -> None:
 
 
 def why(world: World, href: str) -> str:
-    facts = url_status.standing(world.frontier.view, href, world.now)
+    facts = explain.standing_of(world.frontier.view, href, world.now)
     assert facts is not None
     return str(facts["why"])
 
@@ -347,7 +345,7 @@ def test_explain_names_the_limit(make: MakeWorld) -> None:
     by_host = {"a.test": limited(pages=1, sources=sources)}
     world = make("http://a.test/0", by_host=by_host)
     world.run()
-    assert url_status.refusal(world.frontier.view, "http://a.test/new", world.now) == {
+    assert explain.refusal(world.frontier.view, "http://a.test/new", world.now) == {
         "reason": "siteLimit",
         "rule": "site",
         "why": "its site has reached a limit: limitPageBySite 1, larbin.conf:7",
@@ -361,7 +359,7 @@ def test_explain_names_the_limit_of_an_evicted_site(make: MakeWorld) -> None:
     world.run()
     world.frontier.sequence(world.now)
     assert world.frontier.view.site("http://a.test/") is None
-    facts = url_status.refusal(world.frontier.view, "http://a.test/new", world.now)
+    facts = explain.refusal(world.frontier.view, "http://a.test/new", world.now)
     assert facts is not None
     assert facts["why"] == "its site has reached a limit: limitPageBySite 1"
 
@@ -434,7 +432,7 @@ def test_explain_says_when_a_site_is_asked_next(make: MakeWorld, night: SiteHour
     world = make("http://a.test/", by_host=by_host)
     world.turn()
     world.turn()
-    facts = url_status.standing(world.frontier.view, "http://a.test/", world.now)
+    facts = explain.standing_of(world.frontier.view, "http://a.test/", world.now)
     assert facts is not None
     assert (facts["waits_for"], facts["in_s"]) == ("hours", 36000.0)
     assert facts["why"] == (

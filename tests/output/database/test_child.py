@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from larbinpy.database.indexer.messages import Covered, Report
+from larbinpy.database.indexer.indexer import Covered, Report
 from larbinpy.errors import UserError
 from larbinpy.loop.clock import clock
 from larbinpy.loop.poller import Poller
-from larbinpy.output.database.child import Child
-from larbinpy.revisit.due import DueAsk, DuePage
+from larbinpy.output.database import Child
+from larbinpy.revisit.round import DueAsk, DuePage
 from larbinpy.storage.spool import Position
 
 PATIENCE = 30.0

@@ -6,10 +6,9 @@ from typing import Any, cast
 
 import pytest
 
-from larbinpy.database.indexer.messages import Report
+from larbinpy.database.indexer.indexer import Report
 from larbinpy.outcome import Outcome
-from larbinpy.output.database.child import Child
-from larbinpy.output.database.database import DatabaseOutput
+from larbinpy.output.database import Child, DatabaseOutput
 from larbinpy.output.plug import Durable, FailureListener, Feeder, SeveralOutputs
 from larbinpy.page import Page
 from larbinpy.storage import spool

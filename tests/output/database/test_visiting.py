@@ -6,14 +6,12 @@ from typing import cast
 
 import pytest
 
-from larbinpy.database.indexer.messages import Report
+from larbinpy.database.indexer.indexer import Report
 from larbinpy.outcome import Outcome
-from larbinpy.output.database.child import Child
-from larbinpy.output.database.visiting import VisitingOutput
+from larbinpy.output.database import Child, VisitingOutput
 from larbinpy.output.plug import NO_REFRESH, SeveralOutputs
 from larbinpy.page import Page
-from larbinpy.revisit.due import DuePage
-from larbinpy.revisit.visits import Visits
+from larbinpy.revisit.round import DuePage, Visits
 from larbinpy.storage import spool
 from larbinpy.url import Url
 from tests.support.fakechild import FakeChild

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from larbinpy.outcome import Outcome
-from larbinpy.output.mirror.account import Account, Kind
-from larbinpy.output.mirror.catalog import Catalog
+from larbinpy.output.mirror.catalog import Account, Catalog, Kind
 from larbinpy.page import Page
 from larbinpy.url import Url
 

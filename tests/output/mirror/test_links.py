@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.output.mirror.links import Relative, reference
+from larbinpy.output.mirror.paths import Relative, reference
 
 
 @pytest.mark.parametrize(

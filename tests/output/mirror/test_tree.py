@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from larbinpy.output.mirror.originals import Originals
-from larbinpy.output.mirror.tree import Tree
+from larbinpy.output.mirror.tree import Originals, Tree
 from larbinpy.storage.files import open_folder
 
 

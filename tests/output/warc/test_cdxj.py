@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from larbinpy.output.warc.cdxj import Entry, before, build, key
+from larbinpy.output.warc.records import Entry, before, build, key
 from larbinpy.storage.files import open_folder
 from larbinpy.url import resolve
 from tests.support.faultydisk import FaultyDisk

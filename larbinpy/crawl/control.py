@@ -1,0 +1,303 @@
+"""The control of a running crawl: its commands, and the values that they change.
+
+control        the commands of the console
+live_settings  the settings in force, some of which commands change
+mode           what the engine may do now
+searches       the share of searches on the disk in the turns
+disk_pause     the pause while the disk is full
+
+The commands to a running crawl, from the console or POST /control.
+
+The settings in force, of which the console may change some while the crawl runs.
+
+The fair share of searches on the disk, which `explain` makes for clients.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from larbinpy.config import SETTINGS, Config, ConfigError, change, texts
+from larbinpy.console.ports.commands import CommandSteps, Result, Wait, Watcher, Watchers
+from larbinpy.crawl.mode import DiskPause, Mode
+from larbinpy.crawl.on_disk import Saving
+from larbinpy.crawl.parts import SettingsBySite
+from larbinpy.crawl.request_options import Logins
+from larbinpy.errors import Ending, what_failed
+from larbinpy.fetch.fetcher import Fetcher
+from larbinpy.frontier.frontier import Frontier
+from larbinpy.frontier.traps import TrapSettings
+from larbinpy.loop.clock import Clock
+from larbinpy.loop.steps import SLICE, Slice
+from larbinpy.observe.explain import explain
+from larbinpy.observe.report.log import first_time
+from larbinpy.observe.snapshot import Snapshots, Totals
+from larbinpy.outcome import SEED_AGAIN, Outcome
+from larbinpy.output.log import CrawlLog
+from larbinpy.page import timestamp
+from larbinpy.storage.state import SavedValue
+from larbinpy.url import fault
+
+
+class LiveSettings(SavedValue):
+    """The configuration of a run, with the changes by `set`, which outlive the run.
+
+    `fixed` are the keywords that the command line gives: a change made in an earlier run does
+    not override them.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        fixed: Collection[str],
+        mode: Mode,
+        site_settings: SettingsBySite,
+        frontier: Frontier,
+        fetcher: Fetcher,
+        *,
+        clock: Clock,
+    ) -> None:
+        self.config = config
+        self._fixed = {keyword.lower() for keyword in fixed}
+        self._mode = mode
+        self._site_settings = site_settings
+        self._frontier = frontier
+        self._fetcher = fetcher
+        self._clock = clock
+        # The configured maxWait. The one in force is longer while waitDuration is longer.
+        self._max_wait = config.max_wait
+        #: Keyword -> value, as set by the console, in this run or before.
+        self._changed: dict[str, str] = {}
+        #: Lines about the changes of an earlier run.
+        self.notes: list[str] = []
+
+    def __repr__(self) -> str:
+        return f"<LiveSettings {self._changed}>"
+
+    def set(self, key: str, value: str) -> str | None:
+        """Change a setting from the next request on; return the reason if that is refused."""
+        before = self._site_settings.usual.waits.least
+        try:
+            config = change(replace(self.config, max_wait=self._max_wait), key, value)
+        except ConfigError as error:
+            return str(error)
+        if config.pages_connexions > self._fetcher.most:
+            most = f"at most {self._fetcher.most}: the limit of open files (ulimit -n)"
+            return f"pagesConnexions {value}: {most}"
+        if config.drop_parameters != self.config.drop_parameters:
+            self._frontier.drop_parameters(config.drop_parameters)
+        self.config = config
+        self._changed[SETTINGS[key.lower()].keyword] = value
+        self._site_settings.change(config)
+        if config.wait_duration < before:
+            self._frontier.shorten_waits(self._clock())
+        self._frontier.guard(TrapSettings(config.traps, config.limit_by_shape))
+        self._mode.limit_page = config.limit_page
+        self._fetcher.resize(config.pages_connexions)
+        self._frontier.resize(config.pages_connexions)
+        self._fetcher.limit(config.bond_width, self._clock())
+        return None
+
+    # As a part of the state:
+
+    def cut(self, now: float, *, ended: bool) -> dict[str, str]:
+        return dict(self._changed)
+
+    def load(self, value: Mapping[str, str], now: float) -> None:
+        restored = []
+        for key, text in dict(value).items():
+            if key.lower() in self._fixed:
+                continue
+            # A value may be refused now, as another machine has other limits.
+            refused = self.set(key, str(text))
+            if refused is None:
+                restored.append(f"{key} {text}")
+            else:
+                self.notes.append(f"not as set earlier: {refused}")
+        if restored:
+            self.notes.append(f"set earlier: {', '.join(restored)}; --set changes it")
+
+
+_T = TypeVar("_T")
+
+
+class Searches:
+    """Lets one search work at a time, however many clients search.
+
+    All of them together take a slice of a turn, then pause for as long.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._next_at = 0.0
+
+    def __repr__(self) -> str:
+        return f"<Searches next at {self._next_at}>"
+
+    def run(self, search: Iterable[_T | None]) -> Iterator[_T | Wait]:
+        """The results of `search`, which yields None often; Wait.TURN while it must wait.
+
+        Raises the OSError of the search.
+        """
+        try:
+            yield from self._turn()
+            work = Slice(self._clock)
+            for found in search:
+                if found is not None:
+                    self._next_at = self._clock()
+                    yield found
+                elif work.over:
+                    yield Wait.TURN
+                    yield from self._turn()
+                    work = Slice(self._clock)
+        except OSError:
+            self._next_at = self._clock()
+            raise
+
+    def _turn(self) -> Iterator[Wait]:
+        """Wait until no other search is running and the pause after the last slice is over."""
+        while self._clock() < self._next_at:
+            yield Wait.TURN
+        self._next_at = self._clock() + 2 * SLICE
+
+
+class Control:
+    """One method for each command; a returned text is the reason of a refusal."""
+
+    def __init__(
+        self,
+        settings: LiveSettings,
+        mode: Mode,
+        disk_pause: DiskPause,
+        frontier: Frontier,
+        logins: Logins,
+        snapshots: Snapshots,
+        saving: Saving,
+        log: CrawlLog,
+        totals: Totals,
+        *,
+        clock: Clock,
+        wall: Clock,
+    ) -> None:
+        self._settings = settings
+        self._mode = mode
+        self._disk_pause = disk_pause
+        self._frontier = frontier
+        self._logins = logins
+        self._snapshots = snapshots
+        self._saving = saving
+        self._log = log
+        self._totals = totals
+        self._clock = clock
+        self._wall = wall
+        #: The clients that follow the crawl (`watch`).
+        self.watchers = Watchers()
+        self._searches = Searches(clock)
+
+    def status(self, ending: Ending | None = None) -> dict[str, object]:
+        """A snapshot; at the end of the crawl, its state is the reason of the `ending`."""
+        return self._snapshots.take(
+            self.state if ending is None else ending.reason,
+            texts(replace(self._settings.config, rules=self._frontier.view.rules)),
+            # How fast all nodes of a fleet fetch is not known here.
+            limit_page=self._mode.limit_page if self._mode.share is None else 0,
+            limit_time=self._settings.config.limit_time,
+        )
+
+    @property
+    def state(self) -> str:
+        """The state of the crawl."""
+        return self._mode.state(self._frontier.owed, disk_full=self._disk_pause.full).value
+
+    def add(
+        self,
+        url: str,
+        *,
+        depth: int | None = None,
+        priority: bool = False,
+        again: bool = False,
+    ) -> str | None:
+        if self._mode.draining:
+            return "the crawl is ending"
+        self._logins.learn(url)
+        refused = self._frontier.seed(url, depth=depth, priority=priority, again=again)
+        if refused is not None:
+            why = fault(url) or refused.words
+            return f"{why}; {SEED_AGAIN} it" if refused is Outcome.URL_DUP else why
+        self._saving.request()
+        return None
+
+    def pause(self) -> None:
+        self._mode.paused = True
+
+    def resume(self) -> None:
+        self._mode.paused = False
+
+    def stop(self) -> None:
+        self._mode.stop = True
+
+    def set(self, key: str, value: str) -> str | None:
+        """Change a setting that may change while the crawl runs, from the next request on."""
+        return self._settings.set(key, value)
+
+    def add_rule(self, accept: bool, pattern: str) -> str | None:
+        try:
+            self._frontier.add_rule(accept, pattern)
+        except ValueError as error:
+            return f"{'accept' if accept else 'reject'}: {error}"
+        self._saving.request()
+        return None
+
+    def drop_rule(self, word: str) -> int | str:
+        try:
+            rule = self._frontier.drop_rule(word)
+        except ValueError as error:
+            return str(error)
+        self._saving.request()
+        return 0 if rule.accept else self._totals.counts()["rules"][rule.text]
+
+    def rules(self) -> list[dict[str, object]]:
+        decided = self._totals.counts()["rules"]
+        return [
+            {
+                "number": number,
+                "rule": rule.text,
+                "source": rule.source,
+                "decided": decided[rule.text],
+            }
+            for number, rule in enumerate(self._frontier.view.rules, 1)
+        ]
+
+    def explain(self, url: str) -> CommandSteps:
+        """Return the status of a URL; a search on the disk takes a slice of several turns."""
+        began = first_time(self._totals.started)
+        search = explain(self._frontier.view, self._log, url, self._clock, began)
+        try:
+            for found in self._searches.run(search):
+                yield found if isinstance(found, Wait) else {"ok": True, **self._dated(found)}
+        except OSError as error:
+            yield {"ok": False, "error": what_failed(error)}
+
+    def _dated(self, found: dict[str, Any]) -> Result:
+        """Add the time when a wait ends, and whether all requests are paused."""
+        if "in_s" in found:
+            found["until"] = timestamp(self._wall() + found["in_s"])
+        if self._mode.paused:
+            found["paused"] = True
+        return found
+
+    def save(self) -> CommandSteps:
+        """Save the present state while the crawl continues."""
+        for saved in self._saving.save_now():
+            if saved is None:
+                yield Wait.EVENT
+            elif saved:
+                yield {"ok": True}
+            else:
+                yield {
+                    "ok": False,
+                    "error": "not saved: the disk refused it; it is tried again later",
+                }
+
+    def watch(self, word: str) -> Watcher:
+        return self.watchers.join(word)

@@ -1,0 +1,505 @@
+"""The disk side of a crawl: its outputs, its log, and its state with the checkpoints.
+
+Decides when the state of a crawl is saved, and makes a step of it between two turns.
+
+The sessions of logins as a part of the state: tokens and cookies, for their owner alone.
+"""
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, suppress
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict
+
+from larbinpy._version import __version__
+from larbinpy.config import Config
+from larbinpy.crawl.parts import Tuning
+from larbinpy.crawl.request_options import Logins
+from larbinpy.errors import DamagedError, LostPagesError, passes, what_failed
+from larbinpy.fetch.cookies import NoJar, SavedCookies
+from larbinpy.fleet.identity import saved_node
+from larbinpy.frontier.frontier import Frontier
+from larbinpy.frontier.view import FrontierView
+from larbinpy.loop.clock import Clock
+from larbinpy.loop.poller import Poller
+from larbinpy.observe.snapshot import unanswered
+from larbinpy.output import Output
+from larbinpy.output.links import NAME, FoldedLinkNotes, LinkNotes, LinkRecord, NoLinkRecord
+from larbinpy.output.log import CrawlLog
+from larbinpy.output.modes import ArchiveSettings, open_output
+from larbinpy.output.plug import Outputs
+from larbinpy.soft404.probes import Probes, SavedProbes
+from larbinpy.stats import Stats
+from larbinpy.storage.files import make_folder
+from larbinpy.storage.queues import owed_urls
+from larbinpy.storage.spool import FOLDER
+from larbinpy.storage.state import (
+    Checkpoints,
+    Disk,
+    Journal,
+    NumberedFile,
+    Saved,
+    SavedPart,
+    SavedValue,
+    Start,
+    State,
+    StateError,
+)
+from larbinpy.storage.syncing import Syncing
+
+if TYPE_CHECKING:
+    from larbinpy.crawl.revisiting import Revisiting
+    from larbinpy.output.database import DatabaseOutput
+    from larbinpy.output.mirror.browsable import MirrorSettings
+
+
+class Saving:
+    """Begins checkpoints: at intervals, after seeds and logins, and when all URLs are decided."""
+
+    def __init__(self, checkpoints: Checkpoints, stats: Stats, clock: Clock) -> None:
+        self._checkpoints = checkpoints
+        self._stats = stats
+        self._clock = clock
+        self._requested = False
+        # Number of URLs that were decided when the last checkpoint began.
+        self._saved_fates = 0
+        self._failed = False
+
+    def __repr__(self) -> str:
+        return f"<Saving {self._checkpoints!r}>"
+
+    @property
+    def deadline(self) -> float:
+        """The time of the next step; -inf while a checkpoint is under way."""
+        return self._checkpoints.deadline
+
+    def request(self) -> None:
+        """Begin a checkpoint after this turn: there is what no later run could find out.
+
+        Seeds were added, which no page links to, or a login has ended.
+        """
+        self._requested = True
+
+    def step(self, now: float, *, all_decided: bool) -> str | None:
+        """Continue the checkpoint under way, or begin one if there is a reason.
+
+        One that fails leaves the last saved state valid, and is tried again when the next is due.
+        Returns a line for the user if the first one fails, or if one succeeds after that. Raises
+        OSError if the disk is full, DamagedError, LostPagesError.
+        """
+        if self._checkpoints.under_way:
+            return self._go_on()
+        if self._is_wanted(now, all_decided):
+            self._requested = False
+            self._saved_fates = self._fates
+            self._checkpoints.begin(now)
+        return None
+
+    def _go_on(self) -> str | None:
+        before = self._failed
+        try:
+            self._checkpoints.step()
+        except OSError as error:
+            if passes(error) or isinstance(error, DamagedError | LostPagesError):
+                raise
+            self._failed = True
+            lost = "the state could not be saved; the crawl goes on, and tries again"
+            return None if before else f"{what_failed(error)}: {lost}"
+        self._failed = before and self._checkpoints.under_way
+        return "the state is saved again" if before and not self._failed else None
+
+    def _is_wanted(self, now: float, all_decided: bool) -> bool:
+        news = all_decided and self._fates > self._saved_fates
+        return news or self._requested or self._checkpoints.is_due(now)
+
+    @property
+    def _fates(self) -> int:
+        return self._stats.outcomes.total()
+
+    def save_now(self) -> Iterator[bool | None]:
+        """Save the present state: yields None until this has ended, then whether it worked."""
+        return self._checkpoints.save_now(self._clock)
+
+    def save(self, *, ended: bool = False) -> None:
+        """Make a whole checkpoint at once. Raises OSError."""
+        self._saved_fates = self._fates
+        self._checkpoints.save(self._clock(), ended=ended)
+
+
+class Mark(TypedDict):
+    """The number of the file, 0 for none."""
+
+    number: int
+
+
+class Values(Protocol):
+    """The sessions, as JSON-able values by site."""
+
+    def values(self) -> dict[str, Any]: ...
+
+    def load(self, values: Mapping[str, Any]) -> None: ...
+
+
+class SavedSessions(SavedPart):
+    """Saves `sessions` as ``logins.000001.json`` in `folder`; None without loginFile.
+
+    Then the file of an earlier run is removed.
+    """
+
+    def __init__(self, folder: Path, sessions: Values | None) -> None:
+        self._file = NumberedFile(folder, "logins", "json")
+        self._sessions = sessions
+        # The content of the file, unless that is not certain.
+        self._held = b""
+
+    def __repr__(self) -> str:
+        return f"<SavedSessions {self._file.number}>"
+
+    def cut(self) -> Mark:
+        data = b"" if self._sessions is None else json.dumps(self._sessions.values()).encode()
+        if data != self._held or not data:
+            self._held = b""
+            self._file.write(data)
+            self._held = data
+        return Mark(number=self._file.number)
+
+    def sync(self) -> None:
+        if not self._file.is_flushed:
+            data, self._held = self._held, b""
+            self._file.flush()
+            self._held = data
+
+    def load(self, mark: Mark) -> None:
+        if mark is None or not mark["number"]:
+            return
+        # A user who removes the file wants to log in again.
+        with suppress(FileNotFoundError):
+            data = self._file.read(mark["number"])
+            if self._sessions is not None:
+                self._sessions.load(json.loads(data))
+
+    def tidy(self, mark: Mark) -> None:
+        self._file.discard(mark["number"])
+
+    def clear(self) -> None:
+        self._file.discard(0)
+
+
+NO_PARTS: Mapping[str, SavedPart] = MappingProxyType({})
+NO_VALUES: Mapping[str, SavedValue] = MappingProxyType({})
+#: The output modes that keep pages as files.
+_AS_FILES = frozenset({"save", "mirror", "warc"})
+
+
+class OnDisk:
+    """The parts of a crawl that are on the disk: outputs, log and checkpoints.
+
+    Opening them changes nothing of an earlier crawl in the folder, beyond repairing what a kill
+    left torn; `take_up` does.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        state: State,
+        frontier: Frontier,
+        logins: Logins,
+        jar: NoJar,
+        values: Mapping[str, SavedValue],
+        own_output: Output | None,
+        stats: Stats,
+        start: Start,
+        *,
+        poller: Poller,
+        clock: Clock,
+        wall: Clock,
+        tuning: Tuning,
+        closing: ExitStack,
+        more: Mapping[str, SavedPart] = NO_PARTS,
+        sessions: Values | None = None,
+        probes: Probes | None = None,
+        revisiting: "Revisiting | None" = None,
+    ) -> None:
+        """`more` are parts of the state, such as the journal of a node of a fleet; `sessions` are
+        those of loginFile.
+
+        `probes` are those of probeSoft404; `revisiting` gets the output through which it asks the
+        database.
+        """
+        self._state = state
+        self._start = start
+        self._frontier = frontier
+        self._logins = logins
+        self.output = open_outputs(
+            config,
+            own_output,
+            wall,
+            tuning.warc_file_size,
+            partial(_fold, frontier.view),
+            partial(_open_database, config, poller, clock, wall, revisiting),
+        )
+        closing.callback(self.output.close)
+        folder = Path(config.state_dir)
+        self.log = CrawlLog(folder / "crawl.jsonl")
+        closing.callback(_close_after_all, self.log)
+        self.links = (
+            LinkRecord(folder / NAME, discard=start is Start.SCRATCH)
+            if config.keep_links
+            else NoLinkRecord(folder / NAME)
+        )
+        closing.callback(_close_after_all, self.links)
+        self.link_notes: LinkNotes = self.links
+        if config.keep_links:
+            self.link_notes = FoldedLinkNotes(self.links, lambda: frontier.view.fold)
+        self.journals = Journals(self.log, self.links)
+        closing.callback(frontier.close)
+        syncing = Syncing(poller, _folders_to_flush(config))
+        closing.callback(syncing.wait)
+        every = tuning.checkpoint_can_reload if config.can_reload else tuning.checkpoint
+        if "journal" in more:
+            every = config.round_time
+        saved_probes = SavedProbes(folder, probes)
+        closing.callback(saved_probes.close)
+        parts: dict[str, SavedPart] = {
+            "logins": logins,
+            "cookies": SavedCookies(folder, jar),
+            "sessions": SavedSessions(folder, sessions),
+            "probes": saved_probes,
+            **more,
+        }
+        self._saved = saved_by(frontier, self.journals, self.output, syncing, parts, values)
+        self.saving = Saving(Checkpoints(state, self._saved, every), stats, clock)
+
+    def take_up(self, now: float) -> None:
+        """Delete the state of an earlier crawl, or continue it."""
+        if self._start is Start.SCRATCH:
+            self._state.clear(self._saved)
+        if self._start is Start.RESUME:
+            self._frontier.resume(now, ended=self._state.load(self._saved, now))
+        else:
+            self.output.refresher.begin()
+
+    def seed(self, urls: Iterable[str]) -> None:
+        """Queue seeds, once the state is taken up."""
+        for url in urls:
+            self._logins.learn(url)
+            self._frontier.seed(url)
+
+    def learn_logins(self, urls: Iterable[str]) -> None:
+        """Remember the logins of seeds that are queued elsewhere."""
+        for url in urls:
+            self._logins.learn(url)
+
+
+class Journals(SavedPart):
+    """The crawl log and the record of links, as one part of the state.
+
+    A line of the log never reaches the disk before the links of its page.
+    """
+
+    def __init__(self, log: CrawlLog, links: LinkRecord | NoLinkRecord) -> None:
+        self._log = log
+        self._links = links
+
+    def flush(self) -> None:
+        self._links.flush()
+        self._log.flush()
+
+    def cut(self) -> dict[str, Any]:
+        links = self._links.cut()
+        return {**self._log.cut(), "links": links}
+
+    def sync(self) -> None:
+        self._links.sync()
+        self._log.sync()
+
+    def load(self, mark: dict[str, Any]) -> None:
+        self._log.load(mark)
+        # States of earlier versions have no links.
+        self._links.load(mark.get("links"))
+
+    def clear(self) -> None:
+        self._log.clear()
+        self._links.clear()
+
+
+def saved_by(
+    frontier: Frontier,
+    log: SavedPart,
+    outputs: SavedPart | None = None,
+    disk: Disk | None = None,
+    more: Mapping[str, SavedPart] = NO_PARTS,
+    values: Mapping[str, SavedValue] = NO_VALUES,
+) -> Saved:
+    """The saved state of a whole crawl. `disk` flushes the files of `outputs`.
+
+    The parts `more` and `values` are saved in addition to those of the frontier.
+    """
+    written = {} if outputs is None else {"outputs": outputs}
+    return Saved(
+        # The log first: it must hold every URL that the store no longer owes.
+        parts={"log": log, **written, **frontier.parts(), **more},
+        values={**frontier.values(), **values},
+        disks={} if disk is None else {"outputs": disk},
+        newer=["rules", "traps", "site_counts", *more, *values],
+    )
+
+
+def refuse_nodes(folder: Path) -> None:
+    """Raise StateError if a crawl of one process is to begin where nodes have their states."""
+    if State(folder).exists:
+        return
+    nodes = [each.name for each in sorted(folder.glob("*")) if saved_node(each) is not None]
+    if nodes:
+        many = f"--nodes {len(nodes)}"
+        how = (
+            f"{many} --resume continues their crawl, {many} --scratch crawls anew"
+            if (folder / "redis").exists()
+            else "--join continues their crawl"
+        )
+        raise StateError(
+            f"{folder}: holds the states of nodes ({', '.join(nodes[:3])}); {how}; or set another "
+            "stateDir"
+        )
+
+
+def locked(folder: Path, start: Start, closing: ExitStack) -> tuple[State, Start]:
+    """Lock a state folder; return it with `start`, which is not AUTO any more.
+
+    A crawl that got no reply and owes nothing does not stand in the way of another: REFUSE becomes
+    SCRATCH. Raises StateError if another process uses the folder, or if it holds another crawl and
+    `start` does not say what to do with that.
+    """
+    state = State(folder)
+    closing.callback(state.unlock)
+    state.lock()
+    if start is Start.AUTO:
+        start = Start.RESUME if state.exists else Start.REFUSE
+    if start is Start.REFUSE and state.exists:
+        if _came_to_nothing(state):
+            return state, Start.SCRATCH
+        raise StateError(
+            f"{folder}: holds a crawl already; --resume continues it, --scratch crawls anew"
+            " (what was fetched stays; the state and the log are replaced)"
+        )
+    return state, start
+
+
+def _came_to_nothing(state: State) -> bool:
+    """Whether the saved crawl got no reply at all, and owes nothing; False if it is damaged."""
+    try:
+        with state.reading() as manifest:
+            counts = manifest["totals"]["counts"]
+            return unanswered(counts) and next(owed_urls(state), None) is None
+    except StateError:
+        return False
+
+
+def _close_after_all(journal: Journal | NoLinkRecord) -> None:
+    """Close it; pieces that could not be written were reported when that was tried."""
+    with suppress(OSError):
+        journal.close()
+
+
+def _fold(view: FrontierView, href: str) -> str:
+    """The URL that a link to `href` counts as now: the console may set dropParameters."""
+    fold = view.fold
+    return href if fold is None else fold(href)
+
+
+def open_outputs(
+    config: Config,
+    own: Output | None,
+    wall: Clock,
+    warc_file_size: int,
+    fold: Callable[[str], str],
+    database: "Callable[[], DatabaseOutput] | None" = None,
+) -> Outputs:
+    """The plugs of outputMode, and `own`, the plug of the calling program."""
+    more = {} if own is None else {"own": own}
+    browses = "mirror" in config.output_mode and config.rewrite_links
+    return open_output(
+        config.output_mode,
+        config.output_dir,
+        more,
+        archive=ArchiveSettings(_about(config), wall, warc_file_size),
+        browsable=_browsable(config, fold) if browses else None,
+        database=database,
+    )
+
+
+def _folders_to_flush(config: Config) -> list[str]:
+    """The folders of the output modes that write files."""
+    folders = []
+    if _AS_FILES.intersection(config.output_mode):
+        folders.append(config.output_dir)
+    if "database" in config.output_mode:
+        folders.append(os.path.join(config.state_dir, FOLDER))
+    return folders
+
+
+def _open_database(
+    config: Config, poller: Poller, clock: Clock, wall: Clock, revisiting: "Revisiting | None"
+) -> "DatabaseOutput":
+    # Here, since only crawls with a database need these modules.
+    from larbinpy.database.indexer.reader import ReadOptions
+    from larbinpy.output.database import Child, DatabaseOutput, VisitingOutput, indexer_command
+    from larbinpy.revisit.plan import ScheduleSettings
+
+    database, folder = config.content_database, Path(config.state_dir, FOLDER)
+    if "://" not in database:
+        make_folder(os.path.dirname(os.path.abspath(database)))
+    schedule = ScheduleSettings(config.revisit_min, config.revisit_max, config.revisit_budget)
+    command = indexer_command(
+        database,
+        folder,
+        ReadOptions(config.keep_bodies, near_duplicates=config.near_duplicates),
+        schedule,
+    )
+    child = partial(Child, command, poller, clock)
+    if revisiting is None:
+        return DatabaseOutput(folder, child, wall, spool_max=config.spool_max)
+    # Other outputs want whole pages.
+    conditional = _AS_FILES.isdisjoint(config.output_mode)
+    output = revisiting.output = VisitingOutput(
+        folder,
+        child,
+        wall,
+        revisiting.visits,
+        spool_max=config.spool_max,
+        conditional=conditional,
+    )
+    return output
+
+
+def _browsable(config: Config, fold: Callable[[str], str]) -> "MirrorSettings":
+    # Here, since only mirrors need these modules.
+    from larbinpy.output.mirror.browsable import MirrorSettings
+    from larbinpy.output.mirror.paths import Spelling
+
+    # An archive holds all pages of its crawl, even those that an earlier crawl has stored.
+    conditional = "warc" not in config.output_mode
+    whole = "save" in config.output_mode
+    return MirrorSettings(
+        keep_originals=config.keep_originals,
+        lower_case=config.lower_case_names,
+        spelling=Spelling(config.file_names),
+        conditional=conditional,
+        whole=whole,
+        purge=config.purge,
+        fold=fold,
+    )
+
+
+def _about(config: Config) -> dict[str, str]:
+    """Fields of the first record of a WARC file."""
+    return {
+        "software": f"larbinpy/{__version__}",
+        "robots": "ignore" if config.ignore_robots else "obey (RFC 9309)",
+        "operator": config.sender,
+        "http-header-from": config.sender,
+        "http-header-user-agent": config.user_agent,
+    }

@@ -1,0 +1,396 @@
+"""The settings by which the frontier treats each site, made from its configuration.
+
+Makes the frontier of a crawl from its configuration.
+
+The crawl on the terminal that started it.
+
+The logins of loginFile. Their modules are loaded only by a crawl that has some.
+
+The surroundings of a crawl: clocks, poller and streams, and sizes that no setting changes.
+
+Users cannot change them; tests pass others.
+
+The resources of a crawl, which are opened before its first turn.
+
+network       fetcher and resolver; resolver: the resolver alone, for `larbinpy resolve`
+logins        the logins of loginFile
+on_disk       the outputs, the crawl log and the saved state
+display       progress and messages on the terminal
+surroundings  clocks, poller, streams, and sizes that no setting changes
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TextIO
+
+from larbinpy.config import Config, ConfigError
+from larbinpy.config.grammar import SiteBlock
+from larbinpy.config.kinds import ALWAYS, Hours
+from larbinpy.console.terminal.progress import Progress, Terminal, status_line
+from larbinpy.crawl.network import Network, permitting, raise_open_files
+from larbinpy.crawl.request_options import specific
+from larbinpy.crawl.sites import SiteConfig, SiteConfigs, merged
+from larbinpy.dns.lookup import TRIES, is_public
+from larbinpy.errors import Ending
+from larbinpy.fetch.options import RequestOptions
+from larbinpy.frontier.addresses import AddressSettings
+from larbinpy.frontier.admission import Admission, Folding
+from larbinpy.frontier.frontier import Frontier
+from larbinpy.frontier.lifecycle import SiteLifecycle
+from larbinpy.frontier.politeness import SiteHours, SiteLimits, SiteSettings, Waits
+from larbinpy.frontier.schedule import IPSites
+from larbinpy.frontier.scope import Scope, ScopeSettings
+from larbinpy.frontier.sequencer import Sequencer
+from larbinpy.frontier.steps import NO_LOGINS, NO_PROBES, SiteLogins, SiteProbes
+from larbinpy.frontier.traps import Traps, TrapSettings
+from larbinpy.loop.clock import Clock
+from larbinpy.loop.poller import Poller
+from larbinpy.output import Output
+from larbinpy.storage.queues import Store
+from larbinpy.storage.seen import Seen
+from larbinpy.storage.site_counts import SiteCounts
+from larbinpy.storage.sizes import DEFAULT_SIZES, FrontierSizes
+from larbinpy.url import Url
+
+if TYPE_CHECKING:
+    from larbinpy.crawl.sessions import LoginLinks, SiteSessions
+    from larbinpy.login.spec import Login
+
+
+class SettingsBySite:
+    """The settings of sites; those that the same blocks match share one object."""
+
+    def __init__(self, config: Config, configs: SiteConfigs) -> None:
+        self._config = config
+        self._configs = configs
+        # By the blocks that decide waitDuration and maxWait, None for the crawl's own.
+        self._waits: dict[tuple[SiteBlock | None, SiteBlock | None], Waits] = {}
+        self._hours: dict[tuple[tuple[int, int], ...], SiteHours] = {}
+        self._made: dict[SiteConfig, SiteSettings] = {}
+        #: The settings of sites that no block matches.
+        self.usual = self._settings(configs.usual)
+
+    def __repr__(self) -> str:
+        return f"<SettingsBySite {self._configs!r}>"
+
+    def of(self, key: str) -> SiteSettings:
+        """The settings of the site `key`."""
+        found = self._configs.of(key)
+        settings = self._made.get(found)
+        return self._settings(found) if settings is None else settings
+
+    def _settings(self, site: SiteConfig) -> SiteSettings:
+        config = self._in_force(site)
+        deciders = (site.decider("wait_duration"), site.decider("max_wait"))
+        connexions = config.max_connexions_by_site
+        group = self._group(site)
+        fewer = not group and connexions < self._config.max_connexions_by_site
+        settings = self._made[site] = SiteSettings(
+            waits=self._waits.setdefault(deciders, Waits(config.wait_duration, config.max_wait)),
+            agent=config.user_agent,
+            retries=config.retries,
+            retry_wait=config.retry_wait,
+            ignore_robots=config.ignore_robots,
+            # Offline, pages are reached by links alone; a link check reports a link to a sitemap
+            # that is not there.
+            guess_sitemap=config.guess_sitemap and not (config.rewrite_links or config.check_links),
+            connexions=connexions,
+            group=group,
+            limits=SiteLimits(
+                config.limit_page_by_site,
+                config.limit_bytes_by_site,
+                connexions if fewer else 0,
+            ),
+            depth=config.depth_in_site,
+            hours=self._hours.setdefault(config.hours, SiteHours(Hours(config.hours))),
+            sources={value.row.keyword: value.source for _, value in site.decided.values()},
+        )
+        return settings
+
+    def _group(self, site: SiteConfig) -> str:
+        """The group of a site that may be asked more often than others; empty for the others.
+
+        The configuration at the start decides, so that sites stay in their groups.
+        """
+        own, usual = site.config, self._configs.usual.config
+        sooner = own.wait_duration < usual.wait_duration
+        if not sooner and own.max_connexions_by_site <= usual.max_connexions_by_site:
+            return ""
+        blocks = (site.decider("wait_duration"), site.decider("max_connexions_by_site"))
+        return ",".join(block.pattern.show() if block else "" for block in blocks).strip(",")
+
+    def _in_force(self, site: SiteConfig) -> Config:
+        """The configuration of a site, with the changes while the crawl runs."""
+        return merged(self._config, (value for _, value in site.decided.values()))
+
+    def change(self, config: Config) -> None:
+        """Take new values of settings that may change while the crawl runs."""
+        self._config = config
+        for site, settings in self._made.items():
+            changed = self._in_force(site)
+            settings.waits.least, settings.waits.most = changed.wait_duration, changed.max_wait
+
+    # Hours.
+
+    @property
+    def has_hours(self) -> bool:
+        """Whether there are times of day when some sites are not asked."""
+        configs = (self._config, *self._configs.each_block())
+        return any(config.hours != ALWAYS.ranges for config in configs)
+
+    def look(self, now: float, wall: float) -> None:
+        """Open and close sites at the Unix time `wall`."""
+        for hours in self._hours.values():
+            hours.look(now, wall)
+
+    # For the status page.
+
+    def describe(self) -> list[dict[str, object]]:
+        """The blocks in their order, with the number of different sites so far."""
+        return list(map(self._describe, self._config.site_blocks))
+
+    def _describe(self, block: SiteBlock) -> dict[str, object]:
+        made = self._made.items()
+        return {
+            "pattern": block.pattern.show(),
+            "source": block.source,
+            "settings": {each.row.keyword: each.row.text(each.value) for each in block.values},
+            "sites": sum(settings.sites for site, settings in made if block in site.blocks),
+        }
+
+
+class HoursListener:
+    """Opens and closes sites by the clock on the wall, once a turn."""
+
+    #: A turn comes at least once a second.
+    deadline: float | None = None
+
+    def __init__(self, site_settings: SettingsBySite, wall: Clock) -> None:
+        self._site_settings = site_settings
+        self._wall = wall
+
+    def step(self, now: float) -> None:
+        self._site_settings.look(now, self._wall())
+
+
+class Sessions(SiteLogins, Protocol):
+    """Logs in to sites, and knows the links that a session has no use for."""
+
+    def avoids(self, href: str) -> bool:
+        """Whether a link is not asked for: it ends the session of its site, or is a login page."""
+
+
+class Kinds(NamedTuple):
+    """The classes that a frontier is made of."""
+
+    frontier: type[Frontier] = Frontier
+    admission: type[Admission] = Admission
+    sequencer: Callable[[Store, int, FrontierSizes], Sequencer] = Sequencer
+    counts: type[SiteCounts] = SiteCounts
+    seen: type[Seen] = Seen
+
+
+#: Those of a crawl of one process.
+KINDS = Kinds()
+
+
+def make_frontier(
+    config: Config,
+    folder: Path,
+    site_settings: SettingsBySite,
+    is_public: Callable[[str], bool],
+    wall: float,
+    sizes: FrontierSizes = DEFAULT_SIZES,
+    wants: Callable[[Url], bool] | None = None,
+    kinds: Kinds = KINDS,
+    is_own: Callable[[str, int], bool] | None = None,
+    sessions: Sessions | None = None,
+    probes: SiteProbes = NO_PROBES,
+) -> Frontier:
+    """The frontier of a crawl that begins at the Unix time `wall`, with its queues in `folder`.
+
+    `wants`, if given, decides on the links that nothing else refuses; `is_own` is whether a server
+    that the crawl itself relies on is at an address and port; `sessions` logs in to sites;
+    `probes` asks them for names that do not exist.
+    """
+    ip_sites = IPSites(site_settings.usual, config.wait_by, config.pages_connexions, sizes)
+    counts = kinds.counts(folder)
+    addresses = AddressSettings(config.dns_cache_time, permitting(config, is_public), is_own)
+    logins = NO_LOGINS if sessions is None else sessions
+    sites = SiteLifecycle(site_settings.of, addresses, counts, ip_sites, sizes, logins, probes)
+    store, seen = Store(folder), kinds.seen(folder, "seen")
+    scope = _make_scope(config, site_settings, sessions)
+    traps = Traps(TrapSettings(config.traps, config.limit_by_shape), wall)
+    return kinds.frontier(
+        scope,
+        traps,
+        kinds.admission(scope, seen, traps, Folding(config.drop_parameters), wants),
+        store,
+        seen,
+        Seen(folder, "digests"),
+        kinds.sequencer(store, config.max_urls_by_site, sizes),
+        sites,
+        ip_sites,
+        counts,
+        sizes,
+    )
+
+
+def _make_scope(config: Config, site_settings: SettingsBySite, sessions: Sessions | None) -> Scope:
+    return Scope(
+        ScopeSettings(
+            depth_in_site=config.depth_in_site,
+            depth_of=(lambda key: site_settings.of(key).depth) if config.site_blocks else None,
+            depth_by_site=config.depth_by_site,
+            no_external_links=config.no_external_links,
+            lock_site=config.lock_site,
+            get_cgi=config.get_cgi,
+            get_image=config.get_image,
+            any_type=config.any_type,
+            limit_to_domain=config.limit_to_domain,
+            forbidden_extensions=config.forbidden_extensions,
+            privileged_extensions=[ext for _, ext in specific(config)],
+            requisites=config.requisites,
+            stay=config.stay,
+            check_links=config.check_links,
+            rules=config.rules,
+            avoids=None if sessions is None else sessions.avoids,
+        )
+    )
+
+
+#: Returns a snapshot; after an ending, its reason is the state that is shown.
+Status = Callable[[Ending | None], dict[str, object]]
+
+
+class Display:
+    """Shows progress and prints messages. `shown` are the configured kinds of progress."""
+
+    def __init__(self, terminal: Terminal, shown: Sequence[Progress], status: Status) -> None:
+        self._terminal = terminal
+        self._shown = shown
+        self._status = status
+
+    def __repr__(self) -> str:
+        return f"<Display {len(self._shown)} shown>"
+
+    def say(self, text: str) -> None:
+        """Print a message, with the name of the program."""
+        self._terminal.say(f"larbinpy: {text}")
+
+    def say_plainly(self, line: str) -> None:
+        """Print a line without the name of the program (for `debug`)."""
+        self._terminal.say(line)
+
+    def say_status(self) -> None:
+        """Print the status of the crawl in one line (SIGUSR1)."""
+        self._terminal.say(status_line(self._status(None)))
+
+    def show(self, ending: Ending | None = None) -> None:
+        """Update the progress; a snapshot is made only if any progress is shown."""
+        if self._shown:
+            snapshot = self._status(ending)
+            for progress in self._shown:
+                progress.update(snapshot)
+
+
+#: Adds the login of a site, by its key, to the options of its requests.
+WithLogin = Callable[[str, RequestOptions], RequestOptions]
+
+
+def read_logins(config: Config) -> "Mapping[str, Login]":
+    """The logins by site; none without loginFile. Raises ConfigError."""
+    if config.login_file is None:
+        return {}
+    from larbinpy.login.file import read
+
+    return {login.site: login for login in read(config.login_file)}
+
+
+def read_login_links(config: Config) -> "LoginLinks | None":
+    """The links that logins leave out; None without loginFile. Raises ConfigError."""
+    if config.login_file is None:
+        return None
+    from larbinpy.crawl.sessions import LoginLinks
+    from larbinpy.login.file import login_pages
+
+    return LoginLinks(login_pages(config.login_file))
+
+
+def options_of(logins: "Mapping[str, Login]") -> WithLogin | None:
+    """Adds the logins to the options of requests; None if there are none."""
+    if not logins:
+        return None
+    from larbinpy.crawl.sessions import with_login
+
+    def added(site: str, options: RequestOptions) -> RequestOptions:
+        return with_login(logins[site], options) if site in logins else options
+
+    return added
+
+
+def open_sessions(
+    logins: "Mapping[str, Login]", network: Network, wall: Clock, own_output: Output | None
+) -> "SiteSessions | None":
+    """The sessions of the sites with a login; None if there are none.
+
+    A login may be that of `own_output`, the plug of the operator; ConfigError if it has none.
+    """
+    if not logins:
+        return None
+    from larbinpy.crawl.sessions import SiteSessions
+    from larbinpy.login.spec import Method
+
+    hook = getattr(own_output, "user_login", None)
+    for login in logins.values() if hook is None else ():
+        if login.method is Method.HOOK:
+            raise ConfigError(
+                f"loginFile: the login of {login.site} is made by a program of yours (method hook);"
+                " start the crawl by it"
+            )
+    jars, forget = network.fetcher.jars, network.options.forget
+    return SiteSessions(logins.values(), jars, forget, wall, hook)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tuning:
+    """Sizes and classes of a crawl, times in seconds, and the system calls that it depends on."""
+
+    #: The state is saved at this interval. A kill costs the work since the last save, and no URL.
+    checkpoint: float = 5.0
+    #: The interval with canReload.
+    checkpoint_can_reload: float = 1.0
+    #: Pages taken in one turn: parsing is expensive, and sockets must not wait long.
+    pages_a_turn: int = 32
+    frontier: FrontierSizes = DEFAULT_SIZES
+    #: The classes of the frontier of a crawl of one process.
+    kinds: Kinds = KINDS
+    #: Time after the first signal for transfers in flight, and after that for the last work of
+    #: the outputs.
+    grace: float = 10.0
+    #: Bytes after which the next WARC file is begun (WARC 1.1, Annex C: 10^9).
+    warc_file_size: int = 10**9
+    #: Questions sent for one record before its name fails.
+    dns_tries: int = TRIES
+    #: Raises the limit of open files to a number, as far as possible; returns the limit.
+    open_files: Callable[[int], int] = raise_open_files
+    #: Whether requests may be sent to an address without allowPrivate.
+    is_public: Callable[[str], bool] = is_public
+
+
+DEFAULT = Tuning()
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """The surroundings of one crawl; `closing` finally closes everything that it opened."""
+
+    poller: Poller
+    clock: Clock
+    wall: Clock
+    stdout: TextIO
+    stderr: TextIO
+    closing: ExitStack
+    tuning: Tuning

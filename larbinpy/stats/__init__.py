@@ -1,1 +1,0 @@
-"""Counters of a running crawl: totals, histories, histograms, and the process's own usage."""
