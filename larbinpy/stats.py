@@ -139,9 +139,6 @@ class History:
         self._rings = [_Ring(span) for span in SPANS]
         self._at = now
 
-    def __repr__(self) -> str:
-        return f"<History {self._rings[0].series()}>"
-
     def add(
         self,
         now: float,
@@ -282,9 +279,6 @@ class Forecast:
     def __init__(self) -> None:
         self._samples: deque[_Sample] = deque(maxlen=_SAMPLES)
 
-    def __repr__(self) -> str:
-        return f"<Forecast {len(self._samples)} samples>"
-
     def add(self, now: float, decided: int, success: int, queued: int) -> None:
         """Note the counts at `now`: decided URLs, pages, and URLs that wait."""
         if not self._samples or now - self._samples[-1].at >= _EVERY:
@@ -379,9 +373,6 @@ class Stats:
         self.lag = 0.0
         # The longest turn before the last call of `second`, and since then.
         self._lag_before = self._lag_lately = 0.0
-
-    def __repr__(self) -> str:
-        return f"<Stats pages={self.pages} success={self.success}>"
 
     @property
     def success(self) -> int:

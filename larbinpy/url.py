@@ -262,9 +262,6 @@ class Base:
                 break
         return folders
 
-    def __repr__(self) -> str:
-        return f"<Base {self.url}>"
-
     @property
     def is_plain(self) -> bool:
         """Whether plain references may be appended to it."""

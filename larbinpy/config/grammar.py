@@ -120,9 +120,6 @@ class _Words:
         #: The line, the setting and the value that were read last, if that is one word.
         self.done: tuple[int, Setting, str] | None = None
 
-    def __repr__(self) -> str:
-        return f"<_Words of {self.name}, line {self.line}, next {self._next}>"
-
     def peek(self) -> Word | None:
         return self._next
 

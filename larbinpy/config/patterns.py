@@ -103,9 +103,6 @@ class HostPatterns(Generic[T]):
     def __len__(self) -> int:
         return self._count
 
-    def __repr__(self) -> str:
-        return f"<HostPatterns {self._count}>"
-
     def matching(self, host: str, port: int) -> list[T]:
         """The values of the patterns that match, in their order."""
         found = [row for row in self._globs if row[1].match(host, port)]

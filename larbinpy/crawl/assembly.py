@@ -385,9 +385,6 @@ class Assembly:
         """waitDuration, which commands change."""
         return self._settings.config.wait_duration
 
-    def __repr__(self) -> str:
-        return f"<Assembly {self.engine!r}>"
-
 
 # The ports and the terminal.
 

@@ -71,9 +71,6 @@ class LiveSettings(SavedValue):
         #: Lines about the changes of an earlier run.
         self.notes: list[str] = []
 
-    def __repr__(self) -> str:
-        return f"<LiveSettings {self._changed}>"
-
     def set(self, key: str, value: str) -> str | None:
         """Change a setting from the next request on; return the reason if that is refused."""
         before = self._site_settings.usual.waits.least
@@ -130,9 +127,6 @@ class Searches:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._next_at = 0.0
-
-    def __repr__(self) -> str:
-        return f"<Searches next at {self._next_at}>"
 
     def run(self, search: Iterable[_T | None]) -> Iterator[_T | Wait]:
         """The results of `search`, which yields None often; Wait.TURN while it must wait.

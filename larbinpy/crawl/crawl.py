@@ -58,9 +58,6 @@ class Run:
             few = f"{parts.handles}, not {wanted}"
             self._display.say(f"pagesConnexions is {few}: the limit of open files (ulimit -n)")
 
-    def __repr__(self) -> str:
-        return f"<Run {self._engine!r}>"
-
     def report(self, ending: Ending) -> dict[str, object]:
         """The report of the crawl that ended by `ending`."""
         return self._snapshots.report(ending)

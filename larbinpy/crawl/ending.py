@@ -25,9 +25,6 @@ class Finishing:
         #: Whether it was abandoned before it was done. `--resume` then does it.
         self.left = False
 
-    def __repr__(self) -> str:
-        return f"<Finishing {'begun' if self._steps else 'not begun'}>"
-
     def step(self, now: float, stop: bool, *, complete: bool) -> bool:
         """Do a slice; return whether the work is done, or abandoned `grace` seconds after `stop`.
 
@@ -94,9 +91,6 @@ class Stopping:
         self.ending: Ending | None = None
         #: Time by which `step` must be called again; infinite for none.
         self.deadline = limit_at
-
-    def __repr__(self) -> str:
-        return f"<Stopping {self.ending} {self._finishing!r}>"
 
     def step(self, now: float, *, stop: bool, at_once: bool) -> bool:
         """Begin or continue to end the crawl if there is a reason; return whether it is over.

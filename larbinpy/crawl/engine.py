@@ -100,10 +100,6 @@ class Engine:
         # Whether there is no room on the disk, for this turn.
         self._stalled = False
 
-    def __repr__(self) -> str:
-        stages = (self._fetcher, self._intake, self._names, self._frontier)
-        return f"<Engine {self._mode} {' '.join(map(repr, stages))}>"
-
     def turn(self, wake_by: float = inf) -> float:
         """One turn through all stages; returns the time it began.
 
@@ -248,9 +244,6 @@ class Housekeeping:
         self._notices = notices
         self._next = 0.0
         self._outage = Outage()
-
-    def __repr__(self) -> str:
-        return f"<Housekeeping next at {self._next}>"
 
     @property
     def deadline(self) -> float:

@@ -19,9 +19,6 @@ class KeptOptions(SavedPart):
         self._path = folder / _NAME
         self._kept = None if given is None else given.kept()
 
-    def __repr__(self) -> str:
-        return f"<KeptOptions {self._path}>"
-
     def cut(self) -> bool:
         if self._kept is not None:
             write_atomic(self._path, [json.dumps(self._kept.to_json()).encode()], mode=0o600)

@@ -95,9 +95,6 @@ class DiskPause:
         #: Time of the next try; -inf for none.
         self.until = -inf
 
-    def __repr__(self) -> str:
-        return f"<DiskPause {'full' if self.full else 'room'}>"
-
     def stalls(self, now: float) -> bool:
         """Whether work that needs room on the disk must wait at `now`."""
         return now < self.until

@@ -70,9 +70,6 @@ class ProxyNames:
         self._resolver = resolver
         self._is_direct = is_direct
 
-    def __repr__(self) -> str:
-        return f"<ProxyNames {self._resolver!r}>"
-
     @property
     def room(self) -> int:
         return self._resolver.room
@@ -141,9 +138,6 @@ class Network:
         self.names: Names = names
         if any(each.proxy for each in (config, *sites.each_block())):
             self.names = ProxyNames(names, self.options.is_direct)
-
-    def __repr__(self) -> str:
-        return f"<Network {self.fetcher!r} {self.names!r}>"
 
 
 def _fetch_settings(config: Config, most_handles: int) -> FetchSettings:

@@ -68,9 +68,6 @@ class Saving:
         self._saved_fates = 0
         self._failed = False
 
-    def __repr__(self) -> str:
-        return f"<Saving {self._checkpoints!r}>"
-
     @property
     def deadline(self) -> float:
         """The time of the next step; -inf while a checkpoint is under way."""
@@ -154,9 +151,6 @@ class SavedSessions(SavedPart):
         self._sessions = sessions
         # The content of the file, unless that is not certain.
         self._held = b""
-
-    def __repr__(self) -> str:
-        return f"<SavedSessions {self._file.number}>"
 
     def cut(self) -> Mark:
         data = b"" if self._sessions is None else json.dumps(self._sessions.values()).encode()

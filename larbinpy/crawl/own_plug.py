@@ -50,9 +50,6 @@ class RequestChanger(Protocol):
 class _Plug(SimpleNamespace):
     """The guarded methods of a plug."""
 
-    def __repr__(self) -> str:
-        return f"<plug {self._name}>"
-
 
 def guarded(plug: Output) -> Output:
     """`plug`, whose exceptions become `PlugError`; an OSError remains one.

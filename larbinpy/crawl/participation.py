@@ -149,9 +149,6 @@ class Alone:
         self.config = config
         self.kinds = kinds
 
-    def __repr__(self) -> str:
-        return "<Alone>"
-
     def start(self, start: Start) -> Start:
         refuse_nodes(Path(self.config.state_dir))
         return start
@@ -189,9 +186,6 @@ class SoleMember:
 
     def __init__(self, feeder: Feeder) -> None:
         self.feeder = feeder
-
-    def __repr__(self) -> str:
-        return "<SoleMember>"
 
     def control(self, *arguments: Any, **times: Any) -> Control:
         return Control(*arguments, **times)

@@ -72,9 +72,6 @@ class SettingsBySite:
         #: The settings of sites that no block matches.
         self.usual = self._settings(configs.usual)
 
-    def __repr__(self) -> str:
-        return f"<SettingsBySite {self._configs!r}>"
-
     def of(self, key: str) -> SiteSettings:
         """The settings of the site `key`."""
         found = self._configs.of(key)
@@ -272,9 +269,6 @@ class Display:
         self._terminal = terminal
         self._shown = shown
         self._status = status
-
-    def __repr__(self) -> str:
-        return f"<Display {len(self._shown)} shown>"
 
     def say(self, text: str) -> None:
         """Print a message, with the name of the program."""

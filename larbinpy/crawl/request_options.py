@@ -106,9 +106,6 @@ class Logins:
         #: Called when a login is new.
         self.on_change: Callable[[], None] = lambda: None
 
-    def __repr__(self) -> str:
-        return f"<Logins of {len(self._by_site)} sites>"
-
     def __bool__(self) -> bool:
         return bool(self._by_site)
 
@@ -208,9 +205,6 @@ class SiteOptions:
         self._usual = self._same.setdefault(usual, usual)
         self.forget()
         logins.on_change = self.forget
-
-    def __repr__(self) -> str:
-        return f"<SiteOptions of {len(self._by_site)} sites, {len(self._same)} different>"
 
     def for_url(self, url: Url) -> RequestOptions:
         """The options for the site of `url`, which is not even computed if all sites have one."""

@@ -47,9 +47,6 @@ class PutBack(SavedValue):
         # Outcome -> the time before which all URLs with it were queued again.
         self._until: dict[str, str] = {}
 
-    def __repr__(self) -> str:
-        return f"<PutBack {self._limits} {self._until}>"
-
     def run(self) -> list[str]:
         """Queue the URLs of a loaded crawl that may be fetched now; return lines about them."""
         outcomes = self._totals.outcomes
@@ -190,9 +187,6 @@ class CookieExport:
         # The nodes of a machine may have the same working directory.
         self._path = f"{path}.{config.node}" if path and config.join else path
         self._jars = jars
-
-    def __repr__(self) -> str:
-        return f"<CookieExport to {self._path}>"
 
     def write(self) -> None:
         """Raises OSError."""

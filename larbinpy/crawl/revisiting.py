@@ -46,9 +46,6 @@ class Revisiting(SavedValue):
         #: Set before the first step.
         self.output: Database
 
-    def __repr__(self) -> str:
-        return f"<Revisiting {self._round!r}>"
-
     def step(self, now: float) -> None:
         """Ask the database for pages that are due, if there is room for them."""
         ask = None if self._mode.draining else self._round.ask(self._wall())

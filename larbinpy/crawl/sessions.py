@@ -74,9 +74,6 @@ class SiteSessions:
         #: Called after each login: the next run cannot do without a refresh token that is new.
         self.on_login: Callable[[], None] = lambda: None
 
-    def __repr__(self) -> str:
-        return f"<SiteSessions {len(self._doors)}>"
-
     # For the frontier.
 
     def needs(self, site: str) -> bool:
@@ -255,9 +252,6 @@ class LoginLinks(NoLogins):
 
     def __init__(self, pages: Mapping[str, str]) -> None:
         self._pages = {site: LoginPages(page) for site, page in pages.items()}
-
-    def __repr__(self) -> str:
-        return f"<LoginLinks {len(self._pages)}>"
 
     def has(self, site: str) -> bool:
         return site in self._pages

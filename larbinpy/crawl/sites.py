@@ -60,9 +60,6 @@ class SiteConfigs:
             self.of = of = lru_cache(_MOST_SITES)(self._find)
             self.for_url = lambda url: of(url.site).config
 
-    def __repr__(self) -> str:
-        return f"<SiteConfigs {len(self._blocks)} blocks, {len(self._made)} different>"
-
     def config_at(self, host: str, port: int) -> Config:
         return self._at(host, port).config
 

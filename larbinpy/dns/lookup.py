@@ -176,9 +176,6 @@ class Lookup:
         self.born = now
         self._question(name, wire.A)
 
-    def __repr__(self) -> str:
-        return f"<Lookup {self.name} asks {self._target} type {self.qtype} try {self.tries}>"
-
     def _question(self, target: str, qtype: int) -> Verdict:
         self._target = target
         self.qtype = qtype

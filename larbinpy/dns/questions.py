@@ -113,9 +113,6 @@ class Ports:
     def __len__(self) -> int:
         return len(self._sockets)
 
-    def __repr__(self) -> str:
-        return f"<Ports {len(self._sockets)} open, {len(self.waiting)} packets>"
-
     def _open(self, family: int) -> int:
         udp = socket.socket(family, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
         udp.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER)
@@ -243,9 +240,6 @@ class Awaited:
         #: The longest wait of any rung (s).
         self.longest = self._waits[-1]
 
-    def __repr__(self) -> str:
-        return f"<Awaited {self.fresh} fresh, {self.overdue} overdue>"
-
     @property
     def fresh(self) -> int:
         """Number of tries that are the first of their question."""
@@ -317,9 +311,6 @@ class Stream:
         self._received = bytearray()
         self._tcp = socket.socket(family_of(server), socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
         self._connect(server)
-
-    def __repr__(self) -> str:
-        return f"<Stream {'ended' if self.ended else 'open'}, {len(self._received)} bytes>"
 
     def _connect(self, server: Address) -> None:
         try:
@@ -401,9 +392,6 @@ class Questions:
         self._ended: list[Ended] = []
         #: Questions sent, those of them that were repeated, and packets that matched none.
         self.sent = self.resent = self.rejected = 0
-
-    def __repr__(self) -> str:
-        return f"<Questions {self._awaited!r}, {len(self._streams)} by TCP>"
 
     # -- sending
 

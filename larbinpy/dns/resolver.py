@@ -98,9 +98,6 @@ class Outage:
         self._silent: tuple[float, int] | None = None
         self._reported = False
 
-    def __repr__(self) -> str:
-        return f"<Outage {'reported' if self._reported else self._silent or 'none'}>"
-
     def look(self, servers: Sequence[Mapping[str, Any]], now: float) -> Iterator[str]:
         """The lines to print about `servers`, which are as in `Servers.stats`."""
         answered, lost = (sum(each[count] for each in servers) for count in ("answered", "lost"))
@@ -178,9 +175,6 @@ class Resolver:
         self.times = Histogram(NAME)
         self.answered = 0
         self._asked = self._cached = self._expected = self._failed = 0
-
-    def __repr__(self) -> str:
-        return f"<Resolver {self.in_flight} in flight, {self.queued} queued>"
 
     # -- asking
 

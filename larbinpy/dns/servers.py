@@ -66,9 +66,6 @@ class Server:
         self._losses = 0
         self._heard_at: float | None = None
 
-    def __repr__(self) -> str:
-        return f"<Server {self.address} sent {self.sent} answered {self.answered}>"
-
     def asked(self, now: float) -> None:
         """Count a question to it. For a silent server it is the last one for a while."""
         self.sent += 1
@@ -124,9 +121,6 @@ class Servers:
 
     def __len__(self) -> int:
         return len(self._all)
-
-    def __repr__(self) -> str:
-        return f"<Servers {self._all}>"
 
     def first(self, now: float) -> Server:
         """The server for the first try of a question."""

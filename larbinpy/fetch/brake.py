@@ -29,9 +29,6 @@ class Throttle:
         self._tokens = rate
         self._at = now
 
-    def __repr__(self) -> str:
-        return f"<Throttle {self.rate:.0f} B/s, {self._tokens:.0f} left>"
-
     def spend(self, size: int) -> None:
         self._tokens -= size
 
@@ -113,9 +110,6 @@ class Brake(NoBrake):
         self._waiting: list[pycurl.Curl] = []
         for curl, transfer in busy.items():
             transfer.charged = bytes_received(curl)
-
-    def __repr__(self) -> str:
-        return f"<Brake {self._throttle!r} {self.held} held back>"
 
     @property
     def held(self) -> int:

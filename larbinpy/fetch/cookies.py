@@ -132,9 +132,6 @@ class Jar(NoJar):
         self._known: set[int] = set()
         self._fill()
 
-    def __repr__(self) -> str:
-        return f"<Jar {self._size} bytes>"
-
     def hand(self, curl: pycurl.Curl) -> None:
         curl.setopt(pycurl.SHARE, self._share)
 
@@ -226,9 +223,6 @@ class Jars:
         # The handles that use a jar of its own, with its name.
         self._users: dict[pycurl.Curl, str] = {}
 
-    def __repr__(self) -> str:
-        return f"<Jars {self.common!r} and {len(self._own)} more>"
-
     def __iter__(self) -> Iterator[NoJar]:
         return iter((self.common, *self._own.values()))
 
@@ -297,9 +291,6 @@ class LoginJars:
         # The cookies of the origin that is asked.
         self._before: set[bytes] = set()
 
-    def __repr__(self) -> str:
-        return f"<LoginJars of {self._site} and {len(self._others)} more>"
-
     def begin(self, *, anew: bool) -> None:
         """A login begins; `anew`: without any cookie."""
         if anew:
@@ -348,9 +339,6 @@ class SavedCookies(SavedPart):
         self._jar = jar
         #: The version of the jar that the file holds; None if it is not certain to hold it.
         self._version: int | None = 0
-
-    def __repr__(self) -> str:
-        return f"<SavedCookies {self._file.number} of {self._jar!r}>"
 
     def cut(self) -> Mark:
         version = self._jar.version

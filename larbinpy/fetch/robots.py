@@ -91,9 +91,6 @@ class PathRules:
         self._prefixes = tuple(rule.parts[0] for rule in plain)
         self._others = [rule for rule in self._rules if len(rule.parts) > 1 or rule.to_end]
 
-    def __repr__(self) -> str:
-        return f"<PathRules {len(self._rules)}>"
-
     def deciding(self, path: str) -> Rule | None:
         """The rule that decides about `path`, in the spelling of `path_of`; None if none does."""
         rules = self._rules if path.startswith(self._prefixes) else self._others

@@ -183,9 +183,6 @@ class _Rest:
         #: Whether more came than there is room for.
         self.is_full = False
 
-    def __repr__(self) -> str:
-        return f"<_Rest {self._size} bytes, room for {self._room}>"
-
     def add(self, chunk: bytes) -> int:
         """Take as much of `chunk` as there is room for; return how many bytes that is."""
         taken = chunk[: self._room]
@@ -238,10 +235,6 @@ class Transfer:
         self._truncated: str | None = None
         self._stop: Outcome | None = None
         self._detail = ""
-
-    def __repr__(self) -> str:
-        state = "body" if self.complete else "headers"
-        return f"<Transfer {self.request.url.href} {state} {self.status} {self.size} bytes>"
 
     def header(self, line: bytes) -> int | None:
         """Take one header line; 0 stops the transfer."""

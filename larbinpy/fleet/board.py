@@ -157,9 +157,6 @@ class AreaLog:
         #: Applies an entry.
         self.apply: Callable[[str], None] = lambda entry: None
 
-    def __repr__(self) -> str:
-        return f"<AreaLog {len(self._known)}, {len(self._news)} new>"
-
     def note(self, entry: str) -> bool:
         """Remember an entry of this node; False if it is known."""
         if entry in self._known:
@@ -216,9 +213,6 @@ class PageShare:
         # Whether there was an answer since the limit changed: before, nobody knows what is left.
         self._is_known = False
         self._given_back = False
-
-    def __repr__(self) -> str:
-        return f"<PageShare {self._total}, {self._left} left of {self.limit}>"
 
     @property
     def most(self) -> int | None:

@@ -69,10 +69,6 @@ class Sending:
         if not self._unsent:
             self.is_done = True
 
-    def __repr__(self) -> str:
-        state = "done" if self.is_done else f"{self._awaited} awaited, {len(self._unsent)} unsent"
-        return f"<Sending {state}>"
-
     def step(self) -> None:
         """Send what is to be sent."""
         unsent, self._unsent = self._unsent, []
@@ -146,9 +142,6 @@ class Exchange:
         self._is_rounds_turn = False
         # When the last round began, and the seconds that the one before took.
         self._round_at = self._round_took = 0.0
-
-    def __repr__(self) -> str:
-        return f"<Exchange {self._sending!r}>"
 
     @property
     def is_sending(self) -> bool:

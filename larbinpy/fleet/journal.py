@@ -252,10 +252,6 @@ class Journal(SavedPart):
         self._on_disk = 0
         self.clear_all()
 
-    def __repr__(self) -> str:
-        waiting = len(self._done) + len(self._ripe)
-        return f"<Journal {len(self._served)} shards, {len(self._changed)} changed, {waiting} done>"
-
     def clear_all(self) -> None:
         """Forget all shards and letters: the session has ended."""
         self._by_take: dict[int, _Shard] = {}

@@ -94,9 +94,6 @@ class Node:
         self.now = float("-inf")
         self._begin()
 
-    def __repr__(self) -> str:
-        return f"<Node {self._session!r} {self._ownership!r} {self._journal!r}>"
-
     def _begin(self) -> None:
         """Begin as a node that is no member."""
         vault, local, journal = self._vault, self._local, self._journal

@@ -62,9 +62,6 @@ class Shares:
         self._shards = shards
         self._weights: dict[str, list[float]] = {}
 
-    def __repr__(self) -> str:
-        return f"<Shares of {self._shards} among {len(self._weights)}>"
-
     def of(self, members: Collection[str]) -> dict[str, set[int]]:
         """The shards of each member."""
         names = sorted(members)
@@ -134,9 +131,6 @@ class Holding:
         self._shares: Mapping[str, Set[int]] = {}
         #: The shards that it should have.
         self.wanted: Set[int] = frozenset()
-
-    def __repr__(self) -> str:
-        return f"<Holding {len(self._stages)} of {len(self.wanted)}>"
 
     def plan(self, shares: Mapping[str, Set[int]], session: str) -> None:
         """Let these be the shards that each member should have; `session` is this one."""
@@ -219,9 +213,6 @@ class Ending:
 
     def __init__(self) -> None:
         self._look: Sequence[Standing] | None = None
-
-    def __repr__(self) -> str:
-        return f"<Ending {'seen once' if self._look else 'not seen'}>"
 
     @property
     def is_near(self) -> bool:
@@ -306,9 +297,6 @@ class Ownership:
         self._loads: dict[int, int] = {}
         # By leaving shard: the number of URLs that were done when it was idle.
         self._idle: dict[int, int] = {}
-
-    def __repr__(self) -> str:
-        return f"<Ownership {self._holding!r}>"
 
     @property
     def served(self) -> int:

@@ -317,9 +317,6 @@ class Members:
         self.seen_at = float("-inf")
         self.state = CrawlState.NEW
 
-    def __repr__(self) -> str:
-        return f"<Members {', '.join(self.sessions)}, seen at {self.seen_at}>"
-
     @property
     def sessions(self) -> list[str]:
         return list(self._counters)

@@ -222,9 +222,6 @@ class IPSiteRegistry:
     def __contains__(self, ip_site: IPSite) -> bool:
         return self._ip_sites.get(ip_site.key) is ip_site
 
-    def __repr__(self) -> str:
-        return f"<IPSiteRegistry {len(self)} addresses>"
-
     @property
     def wait_duration(self) -> float:
         return self._usual.waits.least

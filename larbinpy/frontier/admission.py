@@ -46,9 +46,6 @@ class RecentLinks:
         self._younger: set[str] = set()
         self._elder: set[str] = set()
 
-    def __repr__(self) -> str:
-        return f"<RecentLinks {len(self)} URLs>"
-
     def __len__(self) -> int:
         return len(self._younger | self._elder)
 
@@ -118,9 +115,6 @@ class Folding:
         globs = (translate(name.lower().replace("[", "[[]")) for name in names)
         self._match = re.compile("|".join(globs)).match if names else None
         self._verdicts: dict[str, bool] = {}
-
-    def __repr__(self) -> str:
-        return f"<Folding {'on' if self._match else 'off'}>"
 
     def __bool__(self) -> bool:
         """Whether any parameter is dropped."""
@@ -221,9 +215,6 @@ class Admission:
         self.refused: Counter[Outcome] = Counter()
         #: Whether URLs were queued that had been seen, so that one may end twice.
         self.has_repeats = False
-
-    def __repr__(self) -> str:
-        return f"<Admission {self._scope!r} {len(self._seen)} seen>"
 
     def use(self, folding: Folding) -> None:
         """Remove the parameters of `folding` from links, from now on."""

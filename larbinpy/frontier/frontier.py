@@ -56,9 +56,6 @@ class RuleSweep:
         self._sites_left = list(lifecycle.registry)
         self.over = False
 
-    def __repr__(self) -> str:
-        return f"<RuleSweep {len(self._sites_left)} sites>"
-
     def step(self, now: float) -> None:
         examined = 0
         while self._sites_left and examined < self._most:

@@ -48,9 +48,6 @@ class NameRequests:
         self._asking: dict[str, list[NamedSite]] = {}
         self._arriving: deque[tuple[NamedSite, Answer]] = deque()
 
-    def __repr__(self) -> str:
-        return f"<NameRequests {len(self._asking)} under way>"
-
     @property
     def has_names(self) -> bool:
         """Whether there is a name to look up."""

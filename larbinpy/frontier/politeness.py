@@ -56,9 +56,6 @@ class Pace:
         #: Smoothed seconds to the first byte of a good answer; None before the first.
         self.usual: float | None = None
 
-    def __repr__(self) -> str:
-        return f"<Pace {self.delay:g} s, at least {self.least:g}>"
-
     @property
     def least(self) -> float:
         """waitDuration, or the site's Crawl-delay within maxWait, whichever is longer."""
@@ -158,9 +155,6 @@ class SiteHours:
         # The Unix times of the last computation, of the change that it found, and of the next one.
         self._looked_at = self._changes_at = self._look_at = 0.0
 
-    def __repr__(self) -> str:
-        return f"<SiteHours {self.configured.show()} {'closed' if self.closed else 'open'}>"
-
     def look(self, now: float, wall: float) -> None:
         """Open or close at the Unix time `wall`, which may have gone back or jumped."""
         if not self._looked_at <= wall < self._look_at:
@@ -248,9 +242,6 @@ class Quota:
         self._counts = counts
         self.limits = limits
         self.load()
-
-    def __repr__(self) -> str:
-        return f"<Quota {self.pages} pages, {self.received} bytes of {self.limits}>"
 
     def load(self) -> None:
         """Take the counts as they are stored."""

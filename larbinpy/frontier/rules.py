@@ -73,9 +73,6 @@ class _Set:
         self._match: Callable[[bytes], list[int]] | None = None
         self._numbers = [number for number, _ in rows]
 
-    def __repr__(self) -> str:
-        return f"<_Set of {len(self._rows)}>"
-
     def matches(self, url: bytes) -> Sequence[int]:
         """The numbers of the patterns that match."""
         found = (self._match or self._compiled())(url)
@@ -131,9 +128,6 @@ class UrlPatterns:
         self._has_none = self._by_segment.keys().isdisjoint
         self._others = _Set(others, memory) if others else None
         self._count = len(patterns)
-
-    def __repr__(self) -> str:
-        return f"<UrlPatterns {self._count}, by {len(self._by_segment)} segments>"
 
     def matching(self, url: str, segments: Sequence[str]) -> Sequence[int]:
         """The numbers of the patterns that match `url`, in no order.
@@ -402,9 +396,6 @@ class LiveRules:
         self._dropped: list[str] = []
         #: Whether the rules have ever changed, so that others let URLs pass that are queued.
         self.were_others = False
-
-    def __repr__(self) -> str:
-        return f"<LiveRules {len(self.current)}, {len(self._added)} added>"
 
     @property
     def current(self) -> tuple[Rule, ...]:

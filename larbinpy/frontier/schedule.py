@@ -42,9 +42,6 @@ class Schedule:
         self._heap: list[tuple[float, int, Rotation]] = []
         self._order = count()
 
-    def __repr__(self) -> str:
-        return f"<Schedule {len(self._heap)} entries>"
-
     def add(self, rotation: Rotation) -> None:
         """Schedule `rotation` for the time of its next request, if it has one."""
         ready_at = rotation.ready_at()
@@ -334,10 +331,6 @@ class WaitShortener:
         self._sites_left = list(sites)
         self._ip_sites_left = list(ip_sites.registry)
         self.over = False
-
-    def __repr__(self) -> str:
-        left = f"{len(self._sites_left)} sites, {len(self._ip_sites_left)} addresses"
-        return f"<WaitShortener {left}>"
 
     def step(self, now: float) -> None:
         for site in self._sites_left[-self._most :]:

@@ -45,9 +45,6 @@ class SeedArea:
         #: would take the square of the length of its path.
         self._deepest = 0
 
-    def __repr__(self) -> str:
-        return f"<SeedArea {self._stay}: {len(self._hosts)} hosts, {len(self._places)} places>"
-
     @property
     def hosts(self) -> Set[str]:
         return self._hosts.keys()

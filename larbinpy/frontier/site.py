@@ -209,9 +209,6 @@ class UrlTotals:
         #: In `waiting` and in `retries`.
         self.waiting = 0
 
-    def __repr__(self) -> str:
-        return f"<UrlTotals waiting={self.waiting} ready={self.ready}>"
-
 
 class NamedSite:
     """The queues and the state of one site.

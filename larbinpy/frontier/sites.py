@@ -57,9 +57,6 @@ class RobotsRules:
         #: The rules of a site whose robots.txt cannot be fetched.
         self.deny_all = self._cache.deny_all
 
-    def __repr__(self) -> str:
-        return f"<RobotsRules {self._cache!r}, {len(self._expensive)} expensive>"
-
     def pack(self, body: bytes, rules: Rules) -> PackedRobots:
         """The robots.txt `body`, compressed; `rules` is `body` parsed."""
         return self._cache.keep(body, rules)

@@ -134,9 +134,6 @@ class RobotsStep:
         #: Requests that a server answered.
         self.fetched = 0
 
-    def __repr__(self) -> str:
-        return f"<RobotsStep {self.fetched} fetched>"
-
     def begin(self, site: NamedSite, now: float) -> None:
         """Fetch the robots.txt of a site that is now in ROBOTS."""
         self._requests.send(Url(f"{site.key}/robots.txt", 0, owner=site.key), now)
@@ -320,9 +317,6 @@ class LoginStep:
         # Requests that wait for a time, by the key of their owner.
         self._later: dict[str, float] = {}
 
-    def __repr__(self) -> str:
-        return f"<LoginStep {len(self._under_way)} under way>"
-
     def is_needed(self, site: NamedSite) -> bool:
         """Whether `site` has to log in before its next URL."""
         return self._logins.needs(site.key)
@@ -446,9 +440,6 @@ class ProbeStep:
         self._way = way
         # The request that is queued or in flight, by the key of its site.
         self._under_way: dict[str, Url] = {}
-
-    def __repr__(self) -> str:
-        return f"<ProbeStep {len(self._under_way)} under way>"
 
     def is_needed(self, site: NamedSite, url: Url) -> bool:
         """Whether an OPEN `site` is to be probed before `url`, which is in none of its queues."""

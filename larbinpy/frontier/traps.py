@@ -123,9 +123,6 @@ class BoundedCounter:
         self._younger: dict[str, int] = {}
         self._elder: dict[str, int] = {}
 
-    def __repr__(self) -> str:
-        return f"<BoundedCounter {len(self)} keys>"
-
     def __len__(self) -> int:
         return len(self._younger.keys() | self._elder.keys())
 
@@ -169,9 +166,6 @@ class Traps:
         self.report: Callable[[str, str, int], None] = lambda site, key, growth: None
         self._settings = settings
         self.change(settings)
-
-    def __repr__(self) -> str:
-        return f"<Traps {self._settings} {dict(self.refused)}>"
 
     def change(self, settings: TrapSettings) -> bool:
         """Use `settings` from now on, and return whether they are others. The counts remain."""

@@ -58,9 +58,6 @@ class FrontierView:
         self._admission = admission
         self._fetched = fetched
 
-    def __repr__(self) -> str:
-        return f"<FrontierView {self.owed} owed>"
-
     # All URLs.
 
     def queues(self) -> dict[str, int]:

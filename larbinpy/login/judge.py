@@ -39,9 +39,6 @@ class RecentCounts:
     def __len__(self) -> int:
         return len(self._counts)
 
-    def __repr__(self) -> str:
-        return f"<RecentCounts of {len(self)}>"
-
     def of(self, text: str) -> int:
         return self._counts.get(text, 0)
 
@@ -101,9 +98,6 @@ class LoginPages:
         self._values = _query(page)
         # (place, names of the query)
         self._learned: set[tuple[str, frozenset[str]]] = set()
-
-    def __repr__(self) -> str:
-        return f"<LoginPages {self._page} and {len(self._learned)}>"
 
     @property
     def _is_home(self) -> bool:
@@ -196,9 +190,6 @@ class Judge:
         self._forbidden = 0
         # Addresses that were taken for lost because of a 403, and have not come again.
         self._awaited: set[str] = set()
-
-    def __repr__(self) -> str:
-        return f"<Judge {self._good} good, {self._refusals} refused in a row>"
 
     def standing(self, page: Page) -> Standing:
         """The standing of a page of the crawl.

@@ -67,9 +67,6 @@ class Slice:
         """Whether its time has passed."""
         return self._clock() > self._end
 
-    def __repr__(self) -> str:
-        return f"<Slice until {self._end}>"
-
 
 #: The first wait and the longest (s); each is twice the one before.
 _FIRST = 1.0
@@ -85,9 +82,6 @@ class Backoff:
         self._wait = _FIRST
         #: When to try again.
         self.due = 0.0
-
-    def __repr__(self) -> str:
-        return f"<Backoff due {self.due}, then {self._wait:g} s>"
 
     def failed(self, now: float) -> float:
         """Note a failure; return the seconds until the next try."""

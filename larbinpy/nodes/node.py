@@ -44,9 +44,6 @@ class Restarts:
         self._deaths = 0
         self._started_at = 0.0
 
-    def __repr__(self) -> str:
-        return f"<Restarts after {self._deaths} deaths in a row>"
-
     def started(self, now: float) -> None:
         self._started_at = now
 
@@ -121,9 +118,6 @@ class Child:
             end = self._process.stderr.fileno()
             os.set_blocking(end, False)
             poller.register(end, READ, lambda fd, events: self._read())
-
-    def __repr__(self) -> str:
-        return f"<Child {self._process.pid} {self.status}>"
 
     @property
     def pid(self) -> int:
@@ -337,9 +331,6 @@ class Node:
         self._ended_at = 0
         #: When to start it; inf if it runs, or has ended for good.
         self.due = -inf
-
-    def __repr__(self) -> str:
-        return f"<Node {self.name} {self._child!r}>"
 
     @property
     def pid(self) -> int | None:

@@ -47,9 +47,6 @@ class RedisServer:
             raise UserError(f"{path}: no path for a socket; set a shorter stateDir without ?")
         self._child: Child | None = None
 
-    def __repr__(self) -> str:
-        return f"<RedisServer {self._folder} {self._child!r}>"
-
     @property
     def name(self) -> str:
         """The name of the program."""

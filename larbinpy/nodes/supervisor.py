@@ -64,9 +64,6 @@ class Sums:
         self._first: dict[str, int] | None = None
         self._most: dict[str, int] = {}
 
-    def __repr__(self) -> str:
-        return f"<Sums {self._most}>"
-
     def snapshot(self, board: Board, elapsed_s: float, trouble: str) -> Snapshot:
         """The values of `status_line` and the bar; `trouble` is the reason why the crawl waits."""
         nodes = [report.status for report in board.reports.values()]
@@ -194,9 +191,6 @@ class Supervisor:
         #: When to start Redis again; inf while it runs.
         self._redis_due = inf
         self._failure = ""
-
-    def __repr__(self) -> str:
-        return f"<Supervisor of {', '.join(self._plan.names)}>"
 
     def _say(self, line: str) -> None:
         self._terminal.say(f"larbinpy: {printable(line)}")

@@ -70,9 +70,6 @@ class LogSearch:
         self._needle = needle_of(href)
         self._known = log.size
 
-    def __repr__(self) -> str:
-        return f"<LogSearch {self._needle!r}>"
-
     def search(self) -> Generator[None, None, Line | None]:
         """Yields after each piece; returns the line, None if there is none. Raises OSError."""
         waiting = self._waiting()

@@ -60,9 +60,6 @@ class Totals(SavedValue):
         self._elapsed_before = 0.0
         self._before: Counts = {}
 
-    def __repr__(self) -> str:
-        return f"<Totals {self.counts()['totals']}>"
-
     @property
     def elapsed(self) -> float:
         """Seconds that the runs of the crawl took together."""

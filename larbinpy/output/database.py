@@ -57,9 +57,6 @@ class Ages:
         self._samples: deque[_Sample] = deque()
         self._next = 0.0
 
-    def __repr__(self) -> str:
-        return f"<Ages {len(self._samples)} samples>"
-
     def added(self, record: int, at: float) -> None:
         """`record` was fetched at the Unix time `at`."""
         if at >= self._next or not self._samples:
@@ -84,9 +81,6 @@ class Notes:
 
     def __init__(self) -> None:
         self._troubled = False
-
-    def __repr__(self) -> str:
-        return f"<Notes {'troubled' if self._troubled else 'well'}>"
 
     def look(self, trouble: str) -> Iterator[str]:
         """The line to print now, if there is one."""
@@ -145,9 +139,6 @@ class Child:
         self.report = Report()
         #: Why there is no process; empty if there is one.
         self.down = ""
-
-    def __repr__(self) -> str:
-        return f"<Child {self.down or 'runs'}>"
 
     @property
     def pid(self) -> int | None:
@@ -354,9 +345,6 @@ class DatabaseOutput(SavedPart):
         self._notes = Notes()
         self._child = child(self._reported)
         self._child.open()
-
-    def __repr__(self) -> str:
-        return f"DatabaseOutput({self._spool!r}, {self._child!r})"
 
     # Pages.
 
@@ -593,9 +581,6 @@ class Conditions:
 
     def __init__(self, visits: Visits) -> None:
         self._visits = visits
-
-    def __repr__(self) -> str:
-        return f"<Conditions of {self._visits!r}>"
 
     def begin(self) -> None:
         pass

@@ -53,9 +53,6 @@ class LinkHash:
         self._folds = kind == FOLD
         self._key = key
 
-    def __repr__(self) -> str:
-        return f"<LinkHash {'fold' if self._folds else 'BLAKE2b'}>"
-
     def one(self, url: str) -> int:
         """The hash of `url`."""
         data = url.encode()
@@ -233,9 +230,6 @@ class LinkReader:
         self._path = path
         with path.open("rb") as file:
             self.hash, self._sync = _read_header(file.read(_HEADER), str(path))
-
-    def __repr__(self) -> str:
-        return f"<LinkReader {self._path} {self.hash!r}>"
 
     def pages(self) -> Iterator[tuple[str, memoryview]]:
         """The URL of each page, and the hashes of its links as a view of integers."""

@@ -371,6 +371,3 @@ class SeveralOutputs(SavedPart):
         with ExitStack() as stack:
             for output in reversed(self._outputs.values()):
                 stack.callback(output.close)
-
-    def __repr__(self) -> str:
-        return f"SeveralOutputs({', '.join(map(repr, self._outputs.values()))})"

@@ -164,9 +164,6 @@ class SaveOutput:
         self._current.close()
         os.close(self._root)
 
-    def __repr__(self) -> str:
-        return f"SaveOutput({self._pages} pages, next {self._current!r})"
-
 
 class _Folder:
     """One ``dNNNNN``: its descriptor, its index, and the number of its next file."""
@@ -242,9 +239,6 @@ class _Folder:
         """Release the files; may be called again."""
         self._closing.close()
 
-    def __repr__(self) -> str:
-        return f"d{self.number:05}/f{self.next:05}"
-
 
 def _following(index: LineFile) -> int | None:
     """Return the number after the last in `index`; None if another program wrote the index."""
@@ -286,9 +280,6 @@ class Tally:
     def top(self) -> dict[str, int]:
         """Return the `_SHOWN` largest counts, largest first."""
         return dict(nlargest(_SHOWN, self.counts.items(), key=lambda item: item[1]))
-
-    def __repr__(self) -> str:
-        return f"Tally({len(self.counts)} keys, {self.others} others)"
 
 
 class StatsOutput:
@@ -338,6 +329,3 @@ class StatsOutput:
 
     def close(self) -> None:
         pass
-
-    def __repr__(self) -> str:
-        return f"StatsOutput({self._pages} pages, {sum(self._failures.values())} failures)"

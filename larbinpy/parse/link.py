@@ -288,9 +288,6 @@ class Collector:
         self._packed: PackedLinks | None = None
         self._room = _MAX_CHARACTERS
 
-    def __repr__(self) -> str:
-        return f"<Collector {self.base} {len(self._by_url)} links>"
-
     @property
     def base(self) -> str:
         """The absolute URL that references are resolved against."""

@@ -323,9 +323,6 @@ class Schedule:
         self._settings = settings
         self.plan(0, ())
 
-    def __repr__(self) -> str:
-        return f"<Schedule {self._settings}>"
-
     def plan(self, new: int, visited: Iterable[Evidence]) -> None:
         """Make the plan for `new` pages, visited once, and those that were `visited` again."""
         settings = self._settings

@@ -132,9 +132,6 @@ class Visits:
         self._recorded: deque[tuple[int, str]] = deque()
         self._known: set[str] = set()
 
-    def __repr__(self) -> str:
-        return f"<Visits {len(self._open)} open, {len(self._recorded)} recorded>"
-
     def __len__(self) -> int:
         return len(self._open) + len(self._recorded)
 
@@ -253,9 +250,6 @@ class OneRound:
         self._began = ""
         self._over = False
 
-    def __repr__(self) -> str:
-        return f"<OneRound of {self._began or 'not begun'}, {self._left} left>"
-
     def until(self, wall: float) -> str:
         self._began = self._began or timestamp(wall)
         return self._began
@@ -289,9 +283,6 @@ class Endless:
         self._most = max(1.0, budget * _BURST) if budget else inf
         self._left = self._most
         self._at: float | None = None
-
-    def __repr__(self) -> str:
-        return f"<Endless {self._left} left>"
 
     def until(self, wall: float) -> str:
         return timestamp(wall)
@@ -340,9 +331,6 @@ class Round:
         self._had_visits = False
         #: No page is to be visited any more, and the database has all visits.
         self.over = False
-
-    def __repr__(self) -> str:
-        return f"<Round {self._allowance!r} {self._visits!r}>"
 
     def ask(self, wall: float) -> DueAsk | None:
         """The question to the database, if there is one to be asked now."""

@@ -133,9 +133,6 @@ class Probes:
         self._budget: LruBudget[str] = LruBudget(most_bytes)
         self.report: Callable[[Probed], object] = lambda _site: None
 
-    def __repr__(self) -> str:
-        return f"<Probes {len(self._sites)} sites, {self._budget.total} bytes>"
-
     # Probing.
 
     def wants(self, url: Url) -> bool:
@@ -281,9 +278,6 @@ class SavedProbes(SavedPart):
         self._full: _Lines | None = None
         if probes is not None:
             probes.report = self._write
-
-    def __repr__(self) -> str:
-        return f"<SavedProbes {self._number} of {self._probes!r}>"
 
     def _write(self, probed: Probed) -> None:
         assert self._file is not None, "the first cut comes before the first request"

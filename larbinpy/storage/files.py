@@ -169,9 +169,6 @@ class Tail:
         os.fsync(fd)
         self._in_doubt = False
 
-    def __repr__(self) -> str:
-        return f"Tail({self.start})"
-
 
 def _write_again(fd: int, start: int) -> None:
     # With O_APPEND pwrite ignores the offset and writes at the end.
@@ -289,9 +286,6 @@ class AppendFile:
     def close(self) -> None:
         os.close(self._fd)
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name!r})"
-
 
 class LineFile(AppendFile):
     """An `AppendFile` of lines: opening it cuts off a last line that has no newline."""
@@ -324,9 +318,6 @@ class Reserve:
         """Free the bytes, so that the state can be written."""
         with suppress(OSError):
             os.unlink(self._path)
-
-    def __repr__(self) -> str:
-        return f"Reserve({os.fspath(self._path)!r})"
 
 
 def _cut_torn_line(fd: int) -> None:

@@ -62,9 +62,6 @@ class Extents:
         self._folder_synced = True
         self._to_remove: list[str] = []
 
-    def __repr__(self) -> str:
-        return f"<Extents {self._name}, {len(self._to_remove)} files to remove>"
-
     def new(self) -> Extent:
         """An empty extent with a new number; its file is made when bytes are appended."""
         if self._number is None:
@@ -210,9 +207,6 @@ class Images:
         self._next_at = sizes.image_after
         #: The image that is part of the state.
         self.base: Extent | None = None
-
-    def __repr__(self) -> str:
-        return f"<Images {self.base}, making {self._image and self._image.extent}>"
 
     @property
     def writing(self) -> bool:

@@ -92,9 +92,6 @@ class SiteCounts(SavedPart):
         # Whether a name in the folder has not been flushed to the disk.
         self._new_name = False
 
-    def __repr__(self) -> str:
-        return f"<SiteCounts {len(self)} sites>"
-
     def __len__(self) -> int:
         return sum(table.count for table in self._tables if table is not None)
 

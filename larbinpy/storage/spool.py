@@ -116,9 +116,6 @@ class SpoolWriter(SavedPart):
         self.sizes: dict[int, int] = {}
         self.size = 0
 
-    def __repr__(self) -> str:
-        return f"SpoolWriter({self.records} records, {self.size} bytes)"
-
     @property
     def folder(self) -> Path:
         """The folder of the segments."""

@@ -483,9 +483,6 @@ class NumberedFile:
         self.number = 0
         self._synced = True
 
-    def __repr__(self) -> str:
-        return f"<NumberedFile {self.name(self.number)}>"
-
     def name(self, number: int) -> str:
         return f"{self._stem}.{number:06}.{self._suffix}"
 
@@ -538,10 +535,6 @@ class Journal(SavedPart):
     def __init__(self, file: AppendFile) -> None:
         self._waiting: list[bytes] = []
         self._file = file
-
-    def __repr__(self) -> str:
-        name = os.path.basename(self._file.name)
-        return f"{type(self).__name__}({name!r}, {len(self._waiting)} waiting)"
 
     def flush(self) -> None:
         """Write all waiting pieces. Raises `OSError`, with no piece lost or torn."""

@@ -38,9 +38,6 @@ class Watcher:
         self.given = 0
         self.lost = 0
 
-    def __repr__(self) -> str:
-        return f"<Watcher {self._word!r} given={self.given} lost={self.lost}>"
-
     @property
     def has_lines(self) -> bool:
         return bool(self._lines)
@@ -76,9 +73,6 @@ class Watchers:
 
     def __init__(self) -> None:
         self._watchers: list[Watcher] = []
-
-    def __repr__(self) -> str:
-        return f"<Watchers {self._watchers}>"
 
     def __len__(self) -> int:
         return len(self._watchers)

@@ -197,9 +197,6 @@ class _Child:
         self._head: dict[str, Any] | None = None
         self.is_ready = False
 
-    def __repr__(self) -> str:
-        return f"<process {self._process.pid}, ready={self.is_ready}>"
-
     def fileno(self) -> int:
         return self._sock.fileno()
 

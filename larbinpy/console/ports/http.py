@@ -99,9 +99,6 @@ class Post:
         #: The reply, once it is known.
         self.reply = refused
 
-    def __repr__(self) -> str:
-        return f"<Post {len(self._body)} bytes, begun={self._steps is not None}>"
-
     def receive(self, data: bytes) -> None:
         """A piece of the body."""
         self._body += data
@@ -392,9 +389,6 @@ class HttpSession:
         self._post: Post | None = None
         self._question: Question | None = None
         self.closing = False
-
-    def __repr__(self) -> str:
-        return f"<HttpSession {self._wire.states}, closing={self.closing}>"
 
     @property
     def busy(self) -> bool:

@@ -90,9 +90,6 @@ class InputSession:
         self._priority = False
         self._again = False
 
-    def __repr__(self) -> str:
-        return f"<InputSession {self._state.value}, {len(self._inbox)} bytes>"
-
     @property
     def patience(self) -> float:
         match self._state:

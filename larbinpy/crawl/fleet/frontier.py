@@ -103,9 +103,6 @@ class SiteState:
         self._shard_of = shard_of
         traps.report = self._taken
 
-    def __repr__(self) -> str:
-        return f"<SiteState of {self._lifecycle!r}>"
-
     # -- what is noted
 
     def landed(self, page: Page, now: float, *, decided: bool = False) -> None:
@@ -325,9 +322,6 @@ class Withdrawal:
         self._most = most
         self._left = list(lifecycle.registry)
 
-    def __repr__(self) -> str:
-        return f"<Withdrawal {len(self._left)} sites>"
-
     @property
     def over(self) -> bool:
         return not self._left
@@ -466,9 +460,6 @@ class Seeding:
         self._stay = stay
         self._waiting: list[tuple[int, str]] = []
         self._sent: list[tuple[int, str]] = []
-
-    def __repr__(self) -> str:
-        return f"<Seeding {len(self._waiting)} wait>"
 
     @property
     def is_done(self) -> bool:

@@ -76,9 +76,6 @@ class Entry:
         self._config = config
         self._before = before
 
-    def __repr__(self) -> str:
-        return f"<Entry of {self._config.node} to {self._address}>"
-
     def find(self, start: Start, *, begins: bool) -> Found | None:
         """The crawl to join; None if the node can make it, as it `begins` one. Raises UserError."""
         found: Found | None = self._asker.ask(self._overview.find)
@@ -174,9 +171,6 @@ class Fleet:
         self._clock = clock
         #: Nothing may be fetched from Redis itself.
         self.is_own = Places(vault.client.topology).has
-
-    def __repr__(self) -> str:
-        return f"<Fleet {self.vault!r}>"
 
     @property
     def is_new(self) -> bool:

@@ -101,9 +101,6 @@ class Turns:
         self._now = 0.0
         self._aborted = False
 
-    def __repr__(self) -> str:
-        return f"<Turns {self._waiting} wait, {self._fetcher!r}>"
-
     @property
     def _waiting(self) -> int:
         return len(self._parked)
@@ -229,9 +226,6 @@ class LocalShards:
         #: Whether something was aborted, so that the frontier is not complete any more.
         self.broken = False
 
-    def __repr__(self) -> str:
-        return f"<LocalShards {self._frontier!r}>"
-
     def loaded(self, shard: int, part: Part, lines: Sequence[tuple[int, str]]) -> None:
         self._frontier.take_over(part.counts, part.waits, self._clock())
         self._frontier.load(array("Q", part.fingerprints), lines)
@@ -321,9 +315,6 @@ class Membership:
         # The line when requests are opened.
         self._opened = "this node has joined the fleet"
         self._is_finishing = False
-
-    def __repr__(self) -> str:
-        return f"<Membership {self.node!r}>"
 
     @property
     def feeder(self) -> Feeder:

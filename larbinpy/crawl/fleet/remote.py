@@ -79,9 +79,6 @@ class Gathering:
         #: Whether no more answers are waited for.
         self.is_over = False
 
-    def __repr__(self) -> str:
-        return f"<Gathering {len(self.answers)} of {len(self._nodes)}>"
-
     @property
     def silent(self) -> list[str]:
         """The nodes that have not answered."""

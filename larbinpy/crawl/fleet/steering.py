@@ -55,9 +55,6 @@ class PageLimit:
         # Number of changes of limitPage: an answer to an earlier question may be of the old one.
         self._changes = 0
 
-    def __repr__(self) -> str:
-        return f"<PageLimit {self._share!r}>"
-
     @property
     def limit(self) -> int:
         """limitPage; 0 for none."""
@@ -151,9 +148,6 @@ class Reports:
         self._read_at = -inf
         # The reports of all nodes.
         self._seen: Board | None = None
-
-    def __repr__(self) -> str:
-        return f"<Reports of {self._config.node}>"
 
     def step(self, work: Work, now: float) -> None:
         """Report, if it is time."""
@@ -259,9 +253,6 @@ class Orders:
         #: Executes an order; the steps end with the answer.
         self.execute: Callable[[str], CommandSteps] = lambda text: iter(())
 
-    def __repr__(self) -> str:
-        return f"<Orders {len(self._open)} open>"
-
     def begin(self) -> None:
         """Take orders from now on."""
         self._board.on_order = self._ordered
@@ -330,9 +321,6 @@ class Steering:
         self.orders = Orders(board, config.node)
         #: The seeds that this node passes on.
         self.seeding = Seeding(board, partial(shard_of, shards=config.shards), config.stay)
-
-    def __repr__(self) -> str:
-        return f"<Steering {self._page_limit!r}, {self.orders!r}>"
 
     def begin(self, work: Work, share_name: str) -> None:
         """The crawl is assembled; `share_name` is that of the state of this node."""

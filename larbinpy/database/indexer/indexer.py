@@ -152,9 +152,6 @@ class Window:
         #: Jobs that no reader has.
         self.to_read: deque[Job] = deque()
 
-    def __repr__(self) -> str:
-        return f"<Window {len(self.ready)} ready, {len(self._open)} open>"
-
     def __len__(self) -> int:
         return len(self.ready) + len(self._open)
 
@@ -287,9 +284,6 @@ class Indexer:
         self.report = Report()
         #: Everything is done, after `finish`.
         self.done = False
-
-    def __repr__(self) -> str:
-        return f"<Indexer {self.window!r} {self._trouble or 'well'}>"
 
     # Messages of the crawl.
 

@@ -59,9 +59,6 @@ class IndexerLoop:
         # They need the spool's folder, which is known with the first pages.
         self._readers: Readers | None = None
 
-    def __repr__(self) -> str:
-        return f"<IndexerLoop {self.indexer!r} {self._readers!r}>"
-
     def _made_readers(self) -> Readers:
         indexer = self.indexer
         arguments = [str(indexer.folder), *self._options.arguments()]
@@ -102,9 +99,6 @@ class CrawlPipe:
         self.gone = False
         os.set_blocking(fd, False)
         poller.register(fd, READ, self._readable)
-
-    def __repr__(self) -> str:
-        return f"<CrawlPipe {'gone' if self.gone else 'there'}>"
 
     def _readable(self, fd: int, _events: int) -> None:
         with suppress(BlockingIOError):

@@ -83,9 +83,6 @@ class Readers:
         #: Readers that ended while they read a page.
         self.deaths = 0
 
-    def __repr__(self) -> str:
-        return f"<Readers {self._all}>"
-
     def feed(self, jobs: deque[Job]) -> None:
         """Take jobs off the front of `jobs` while readers have room. Raises ReadersError."""
         if self._failures >= _MOST_FAILURES:
@@ -189,9 +186,6 @@ class _Reader:
         self.jobs: deque[Job] = deque()
         #: Whether it has started.
         self.ready = False
-
-    def __repr__(self) -> str:
-        return f"<reader {self._process.pid} {len(self.jobs)} jobs>"
 
     def give(self, jobs: list[Job]) -> None:
         """Send requests: at most some kilobytes, for which its pipe has room."""

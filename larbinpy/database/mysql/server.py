@@ -142,9 +142,6 @@ class Server:
         #: Bytes that a statement or a row can have.
         self.packet = self._connection.limit = int(packet)
 
-    def __repr__(self) -> str:
-        return f"<Server {self.address}>"
-
     def execute(self, statement: str, arguments: Sequence[Any] = (), /) -> Cursor:
         cursor: Any = self._connection.cursor()
         with mysql_errors(self.address):

@@ -51,9 +51,6 @@ class Writer:
         self._spools: set[str] = set()
         self._open()
 
-    def __repr__(self) -> str:
-        return f"<Writer {self._server}>"
-
     def position(self, spool: str) -> Position | None:
         self._hold(spool)
         return self._filling.position(spool)

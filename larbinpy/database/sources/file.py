@@ -139,9 +139,6 @@ class SavedFiles:
         self.left_out: Counter[str] = Counter()
         self.size = sum(path.read_bytes().count(b"\n") for path in self._indexes)
 
-    def __repr__(self) -> str:
-        return f"<SavedFiles {self.name}>"
-
     def pages(self) -> Iterator[Taken]:
         done = 0
         for index in self._indexes:

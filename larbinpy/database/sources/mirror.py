@@ -102,9 +102,6 @@ class Mirror:
         self.left_out: Counter[str] = Counter()
         self.size = sum(1 for _ in self._paths())
 
-    def __repr__(self) -> str:
-        return f"<Mirror {self.name}>"
-
     def pages(self) -> Iterator[Taken]:
         for done, path in enumerate(self._paths(), 1):
             url = url_at(path.relative_to(self._folder).as_posix(), self._owners)
@@ -142,9 +139,6 @@ class Browsable:
         self.left_out: Counter[str] = Counter()
         with self._opened() as base:
             (self.size,) = base.execute("SELECT count(*) FROM page").fetchone()
-
-    def __repr__(self) -> str:
-        return f"<Browsable {self.name}>"
 
     def pages(self) -> Iterator[Taken]:
         # The dates of the files are those of Last-Modified; the last refresh asked for all pages.

@@ -49,9 +49,6 @@ class Payloads:
             "CREATE TABLE payload (name INTEGER PRIMARY KEY, file INTEGER, start INTEGER);"
         )
 
-    def __repr__(self) -> str:
-        return "<Payloads>"
-
     def note(self, names: Iterable[str], at: At) -> None:
         """Note that the payload that `names` name is in the record at `at`, the latest so far."""
         self._base.executemany(
@@ -97,9 +94,6 @@ class WarcFile:
         self.name = str(self.path)
         self.size = self.path.stat().st_size
         self.left_out: Counter[str] = Counter()
-
-    def __repr__(self) -> str:
-        return f"<WarcFile {self.name}>"
 
     def pages(self) -> Iterator[Taken]:
         with self.path.open("rb") as file:

@@ -46,9 +46,6 @@ class Lock:
                 ) from error
             raise Unavailable(f"{self._path}: {error.strerror}") from error
 
-    def __repr__(self) -> str:
-        return f"<Lock {self._path}>"
-
     def _take(self, database: Path) -> int:
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         while True:

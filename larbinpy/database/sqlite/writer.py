@@ -48,9 +48,6 @@ class Writer:
             self._lock.release()
             raise
 
-    def __repr__(self) -> str:
-        return f"<Writer {self._path}>"
-
     def position(self, spool: str) -> Position | None:
         self._open()
         with sqlite_errors(self._path):

@@ -326,9 +326,6 @@ class History:
         self._base = base
         self._noted: list[tuple[str, int, str, int | None, str | None]] = []
 
-    def __repr__(self) -> str:
-        return f"<History {len(self._noted)} noted>"
-
     def note(
         self,
         at: str,

@@ -119,9 +119,6 @@ class Engine:
         self.epoch = 0
         self.begun_at = float("-inf")
 
-    def __repr__(self) -> str:
-        return f"<Engine {len(self._masters)} masters, at {self.now}>"
-
     @property
     def masters(self) -> range:
         return range(len(self._masters))

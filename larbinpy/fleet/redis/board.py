@@ -291,9 +291,6 @@ class RedisBoard(RedisVault):
         # Numbers of additions of seeds, read before the last look and before the one before.
         self._additions: tuple[bytes, bytes] = (b"", b"")
 
-    def __repr__(self) -> str:
-        return f"<RedisBoard {self.client.address}>"
-
     # -- the crawl
 
     def find(self, then: Then[Found], *, begin: bool = False, cleared: bool = False) -> None:
@@ -566,9 +563,6 @@ class RedisNames:
         self._buckets = _BUCKETS * shards
         self._wall = wall
         self._absent_slot = slot_of(self._keys.absent)
-
-    def __repr__(self) -> str:
-        return f"<RedisNames {self._client.address}>"
 
     @property
     def trouble(self) -> str:

@@ -68,9 +68,6 @@ class Client:
         #: The masters, and the links to them.
         self.topology = Topology(poller, clock, address, self)
 
-    def __repr__(self) -> str:
-        return f"<Client {self.topology!r}>"
-
     # -- the loop
 
     def step(self, now: float) -> None:

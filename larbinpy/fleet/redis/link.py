@@ -94,9 +94,6 @@ class Connection:
             raise
         poller.register(self._socket.fileno(), WRITE, self._event)
 
-    def __repr__(self) -> str:
-        return f"<Connection {len(self._sent)} unanswered>"
-
     @property
     def unanswered(self) -> int:
         return len(self._sent)
@@ -276,10 +273,6 @@ class Link:
         self._wait = _FIRST_WAIT
         # When to connect again.
         self._due = 0.0
-
-    def __repr__(self) -> str:
-        waiting = f"{len(self._queue)} queued, {self.unanswered} sent"
-        return f"<Link {self.server} {self.state.name} {waiting}>"
 
     @property
     def run_id(self) -> str:

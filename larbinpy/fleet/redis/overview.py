@@ -33,9 +33,6 @@ class Places:
         # By server, with the addresses that its name had when it was first seen.
         self._known: dict[Server, frozenset[str]] = {}
 
-    def __repr__(self) -> str:
-        return f"<Places {list(self._known)}>"
-
     def has(self, address: str, port: int) -> bool:
         """Whether one of the servers is at this port of `address`, or of this machine with it."""
         for server in self._topology.servers:
@@ -121,9 +118,6 @@ class Overview:
         self._name = client.address.name
         self._keys = Keys(self._name)
 
-    def __repr__(self) -> str:
-        return f"<Overview {self._client.address}>"
-
     def find(self, then: Then[Found | None]) -> None:
         """Look for the crawl; None if there is none."""
         replies: list[Any] = []
@@ -204,9 +198,6 @@ class Asker:
         self._patience = patience
         self._say = say
         self._said = ""
-
-    def __repr__(self) -> str:
-        return f"<Asker {self._client!r}>"
 
     def ask(self, verb: Callable[[Callable[[Any], None]], None]) -> Any:
         """The answer to `verb`; it is asked again if the connection ended before.

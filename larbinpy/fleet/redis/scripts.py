@@ -76,9 +76,6 @@ class SlotMap:
             raise ValueError("a slot that does not exist")
         return made
 
-    def __repr__(self) -> str:
-        return f"<SlotMap {len(self.masters)} masters, {self.uncovered} slots uncovered>"
-
     @property
     def uncovered(self) -> int:
         """The number of slots that no master has."""

@@ -31,9 +31,6 @@ class Runs:
         # Since when each remembers all turns; never earlier than in truth.
         self._since: dict[Server, float] = {}
 
-    def __repr__(self) -> str:
-        return f"<Runs {self._ids}>"
-
     def connected(self, server: Server, info: Mapping[str, str], now: float) -> bool:
         """Note a server that is connected now; whether it was started anew since the last time."""
         before, run = self._ids.get(server), info["run_id"]
@@ -134,9 +131,6 @@ class Topology:
         self.warnings: list[str] = []
         for server in address.servers:
             self.link(server).start()
-
-    def __repr__(self) -> str:
-        return f"<Topology {list(self._links.values())}>"
 
     # -- what is known
 

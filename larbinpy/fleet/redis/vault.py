@@ -57,9 +57,6 @@ class ServerClock:
         #: When it was noticed to be put ahead, by the own clock.
         self.ahead_at = -inf
 
-    def __repr__(self) -> str:
-        return f"<ServerClock {self._time}>"
-
     def told(self, time: float, asked: float, now: float) -> float:
         """Take the answer that came `now` to a question of the time `asked`.
 
@@ -94,9 +91,6 @@ class RedisTurns:
         self._others: dict[str, tuple[bytes, float]] = {}
         self._clocks: dict[Server, ServerClock] = {}
         self._news: list[str] = []
-
-    def __repr__(self) -> str:
-        return f"<RedisTurns {len(self._own)}>"
 
     def begin(self, session: str) -> None:
         """Take turns for this session; those of the one before are forgotten."""
@@ -217,9 +211,6 @@ class RedisVault:
         self._turns = RedisTurns(client, self._keys)
         # Slots that were written to since the last flush, with a key of each.
         self._written: dict[int, bytes] = {}
-
-    def __repr__(self) -> str:
-        return f"<RedisVault {self.client.address}>"
 
     @property
     def lost(self) -> str:

@@ -31,9 +31,6 @@ class HookLogin:
         #: Values that the last `Grant` of the hook kept.
         self.kept = dict(kept)
 
-    def __repr__(self) -> str:
-        return f"<HookLogin {self.site}>"
-
     def get(self, path: str, headers: Iterable[str] = ()) -> Ask:
         """A GET of a path of the site, or of a URL."""
         return Ask(self._href(path), None, tuple(headers))

@@ -160,9 +160,6 @@ class BrokenLinks:
         # Pages that are in the record twice.
         self._repeats: dict[int, int] = {}
 
-    def __repr__(self) -> str:
-        return f"<BrokenLinks {len(self.links)} on {len(self._pages)} pages>"
-
     def __len__(self) -> int:
         return len(self.links)
 

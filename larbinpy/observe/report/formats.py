@@ -72,9 +72,6 @@ class Report:
         if damaged := sum(log.damaged for log in logs):
             self.errors.append(f"{damaged} damaged lines of the log were left out")
 
-    def __repr__(self) -> str:
-        return f"<Report {self.folder} {self.summary!r}>"
-
     @property
     def chains(self) -> Iterator[RedirectChain]:
         """The redirects that a page links to, or that were seeds."""

@@ -82,9 +82,6 @@ class LogFiles:
         # The present log is the last, even if it has no line yet.
         self.paths = [path for _, path in sorted(dated, key=lambda d: (d[1].name == _NAME, d[0]))]
 
-    def __repr__(self) -> str:
-        return f"<LogFiles {[path.name for path in self.paths]}>"
-
     def lines(self) -> Iterator[Line]:
         """The lines of all files in the order in which they were written."""
         for path in self.paths:
@@ -247,9 +244,6 @@ class LogSummary:
         # Columns of the sites; lists of numbers would take five times the memory.
         self._rows: dict[str, int] = {}
         self._columns = [array("Q") for _ in range(4)]
-
-    def __repr__(self) -> str:
-        return f"<LogSummary {self.urls} URLs, {len(self.broken)} broken>"
 
     def add(self, line: Mapping[str, Any]) -> None:
         url, outcome = line["url"], line["outcome"]

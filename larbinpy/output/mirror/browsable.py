@@ -50,9 +50,6 @@ class Relinking:
         #: Number of files that changed.
         self.rewritten = 0
 
-    def __repr__(self) -> str:
-        return f"<Relinking {self.rewritten} rewritten>"
-
     def steps(self) -> Iterator[None]:
         """Rewrite all pages, a page or a part of one in each step.
 
@@ -126,9 +123,6 @@ class FrontPage:
         self._catalog = catalog
         self._tree = tree
         self._originals = originals
-
-    def __repr__(self) -> str:
-        return f"<FrontPage {INDEX}>"
 
     def steps(self) -> Iterator[None]:
         """Write the page if it has changed, and if nobody else has put a file there.
@@ -266,10 +260,6 @@ class BrowsableMirror:
         self._pages = self._bytes = 0
         #: How the URLs of this run ended.
         self._ends: Counter[Kind] = Counter()
-
-    def __repr__(self) -> str:
-        unchanged = self._ends[Kind.UNCHANGED]
-        return f"BrowsableMirror({self._pages} pages, {unchanged} of them unchanged)"
 
     # The methods of an output.
 

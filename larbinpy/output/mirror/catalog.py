@@ -63,9 +63,6 @@ class Database:
             self._base.execute("PRAGMA temp_store=MEMORY")
             self._base.executescript(schema + _FACTS)
 
-    def __repr__(self) -> str:
-        return f"<Database {self._path}>"
-
     def write(self, command: str, *values: object) -> None:
         """Carry out `command` in the transaction that the next `commit` ends."""
         with self._as_os_error():
@@ -191,9 +188,6 @@ class Account:
 
     def __init__(self, base: Database) -> None:
         self._base = base
-
-    def __repr__(self) -> str:
-        return f"<Account in {self._base!r}>"
 
     # While a refresh runs.
 
@@ -412,9 +406,6 @@ class Catalog:
         #: Number of changes to files and redirects, after which links must be rewritten.
         self.changes = 0
 
-    def __repr__(self) -> str:
-        return f"<Catalog {'rewritten' if self._rewritten else 'to be rewritten'}>"
-
     def note_change(self) -> None:
         """Note on the disk that links must be rewritten; call it before a file is written."""
         self.changes += 1
@@ -622,9 +613,6 @@ class Names:
         self._lower_case = lower_case
         self.tree = Tree(root, self._make_way)
         self._clear_away()
-
-    def __repr__(self) -> str:
-        return f"<Names by {self._catalog!r}>"
 
     def plainest(self, url: str, media_type: str) -> str:
         return self._paths(url, media_type)[0]

@@ -37,9 +37,6 @@ class Removal:
         self._tree = tree
         self.clear_away(catalog.purging())
 
-    def __repr__(self) -> str:
-        return f"<Removal from {self._catalog!r}>"
-
     def forget(self, url: str) -> list[tuple[str, str]]:
         """Remove the page `url` from the catalog; return its files for `clear_away`.
 
@@ -141,9 +138,6 @@ class Gone:
         #: A page whose links could not be read.
         self._unread = ""
         self._removal = Removal(catalog, tree)
-
-    def __repr__(self) -> str:
-        return f"<Gone {'purging' if self._purge else 'counting'}>"
 
     def start_changed(self, page: Page, old: Entry) -> None:
         """Note that a start page, stored as `old`, has come with other content."""
@@ -276,9 +270,6 @@ class Unasked:
 
     def __init__(self, base: Database) -> None:
         self._base = base
-
-    def __repr__(self) -> str:
-        return f"<Unasked in {self._base!r}>"
 
     def begin(self) -> None:
         """List the pages without a row in the account. None of them is linked yet."""

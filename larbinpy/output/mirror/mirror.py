@@ -121,9 +121,6 @@ class MirrorOutput:
             raise NotADirectoryError(f"{place.own_site} in the mirror is not a folder")
         return place.own_site, folder
 
-    def __repr__(self) -> str:
-        return f"MirrorOutput({self._pages} pages, {self._own_names} under their own name)"
-
 
 class Holders:
     """The owners of plain names that two URLs may want: the first to `take` one keeps it.
@@ -156,6 +153,3 @@ class Holders:
 
     def close(self) -> None:
         self._file.close()
-
-    def __repr__(self) -> str:
-        return f"Holders({len(self._known)})"

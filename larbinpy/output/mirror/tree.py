@@ -33,9 +33,6 @@ class Incoming:
         # A kill may have left a temporary file, and perhaps no page will replace it.
         discard(_PART, folder=root)
 
-    def __repr__(self) -> str:
-        return f"<Incoming to folder {self._root}>"
-
     def put(self, body: bytes, settle: Callable[[], None], modified: float | None = None) -> None:
         """Write `body` to the temporary file, which `settle` moves into place by `move_to`.
 
@@ -96,9 +93,6 @@ class Tree:
         self._incoming = Incoming(root)
         #: Number of files written.
         self.written = 0
-
-    def __repr__(self) -> str:
-        return f"<Tree {self.written} written>"
 
     def write(self, path: str, body: bytes, modified: float | None = None) -> None:
         """Put a file in its place, dated `modified` (Unix time). Raises `OSError`."""
@@ -218,9 +212,6 @@ class Originals:
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
-
-    def __repr__(self) -> str:
-        return f"<Originals in {self._tree!r}>"
 
     def write(self, url: str, body: bytes) -> None:
         self._tree.write(original_of(url), zlib.compress(body, _LEVEL))

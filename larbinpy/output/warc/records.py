@@ -283,9 +283,6 @@ class Records:
         self._writer = WARCWriter(self._members, gzip=False, warc_version="1.1")
         self._info = ""
 
-    def __repr__(self) -> str:
-        return f"<Records {self._info}>"
-
     def into(self, name: str) -> None:
         """Make the next records for the file `name`."""
         self._info = f"<urn:uuid:{uuid5(NAMESPACE_URL, name)}>"

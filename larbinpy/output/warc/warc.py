@@ -82,9 +82,6 @@ class Series:
         self._sorted: list[str] = []
         self._sorted_by_cut: list[str] = []
 
-    def __repr__(self) -> str:
-        return f"<Series {self._number} files, {self._growing}, {len(self._unsorted)} unsorted>"
-
     @property
     def files(self) -> int:
         """The number of files begun."""
@@ -243,9 +240,6 @@ class _Growing:
             raise
         self.size = self._file.size
 
-    def __repr__(self) -> str:
-        return f"{self.name}: {self.size} bytes"
-
     def append(self, records: Sequence[Record]) -> int:
         """Write all `records` or none; return their size in bytes."""
         offset, lines = self.size, []
@@ -318,9 +312,6 @@ class WarcOutput:
         self._originals: dict[str, Original] = {}
         self._answers: dict[str, _LookUp] = {}
         self._captures = self._revisits = self._bytes = 0
-
-    def __repr__(self) -> str:
-        return f"WarcOutput({self._captures} captures, {self._series!r})"
 
     def loaded(self, page: Page) -> None:
         self._archive(page)
