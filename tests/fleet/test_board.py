@@ -14,7 +14,6 @@ from tests.support.redisserver import RedisServer
 from tests.support.redisvault import commit_of
 
 pytest_plugins = ["tests.support.fleetcrawls"]
-pytestmark = pytest.mark.slow
 
 SETTINGS = {"shards": "8", "limitPage": "limitPage 100"}
 
