@@ -14,10 +14,9 @@ from random import Random
 
 from larbinpy.fleet.exchange import Local
 from larbinpy.fleet.journal import Journal
-from larbinpy.fleet.memory.connection import MemoryVault
-from larbinpy.fleet.memory.engine import Command, Data, Engine
 from larbinpy.fleet.node import Node
 from larbinpy.fleet.vault import Part, Standing, Then
+from tests.support.memoryvault import Command, Data, Engine, MemoryVault
 
 _STEP = 0.1
 #: Seconds of a node's processor for a page, with its share of the fleet's work.

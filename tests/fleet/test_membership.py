@@ -15,7 +15,6 @@ from larbinpy.crawl.mode import Mode, Restart
 from larbinpy.fetch.options import Request, RequestOptions
 from larbinpy.fleet.identity import Identity
 from larbinpy.fleet.journal import Journal, pack, unpack
-from larbinpy.fleet.memory.engine import Engine
 from larbinpy.fleet.ownership import shard_of
 from larbinpy.fleet.vault import CrawlState
 from larbinpy.output.plug import NoFeeder
@@ -24,6 +23,7 @@ from larbinpy.url import Url
 from tests.support.enginefakes import Clock, FakeFetcher
 from tests.support.frontiers import World, make_frontier
 from tests.support.memoryboard import MemoryBoard, Pages, Posted
+from tests.support.memoryvault import Engine
 
 KINDS = (SharedFrontier, SharedAdmission, SharedSequencer)
 SHARDS = 4

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from larbinpy.fleet.memory.connection import MemoryVault
-from larbinpy.fleet.memory.engine import Engine
 from larbinpy.fleet.vault import (
     Away,
     Behind,
@@ -16,6 +14,7 @@ from larbinpy.fleet.vault import (
     Taken,
     Verdict,
 )
+from tests.support.memoryvault import Engine, MemoryVault
 
 ONE = Commit(b"12345678", {0: b"=a"}, {}, [], 1, 0, {"p": 2}, {"a": SiteWait(60.0, 1.5, 0.5)})
 EMPTY = Commit(b"", {}, {}, [], 1, 0, {}, {})

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from larbinpy.fleet.journal import pack
-from larbinpy.fleet.memory.connection import MemoryVault
 from larbinpy.fleet.vault import ABORT, Away, Behind, CrawlState, Verdict
 from tests.support.fleetmodel import STEP, WAIT, Crawl, World, machine
+from tests.support.memoryvault import MemoryVault
 
 
 def running(nodes: int, seconds: float = 4.0, *, latency: float = 0.0) -> World:

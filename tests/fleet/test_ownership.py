@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from larbinpy.fleet.journal import pack
-from larbinpy.fleet.memory.engine import Data
 from larbinpy.fleet.ownership import LINES
 from larbinpy.fleet.vault import Away
 from tests.support.fleetmodel import SHARDS, World
+from tests.support.memoryvault import Data
 
 
 def owe(world: World, lines: int) -> None:

@@ -4,8 +4,8 @@ import pytest
 
 from larbinpy.crawl.fleet.steering import PageLimit
 from larbinpy.crawl.mode import Mode
-from larbinpy.fleet.memory.engine import Engine
 from tests.support.memoryboard import MemoryBoard, Pages, Posted
+from tests.support.memoryvault import Engine
 
 
 class Node:

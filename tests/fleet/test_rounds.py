@@ -1,8 +1,7 @@
 from larbinpy.fleet.exchange import Sending
 from larbinpy.fleet.journal import Round
-from larbinpy.fleet.memory.connection import MemoryVault
-from larbinpy.fleet.memory.engine import Engine
 from larbinpy.fleet.vault import Commit
+from tests.support.memoryvault import Engine, MemoryVault
 
 EMPTY = Commit(b"", {}, {}, [], 0, 0, {}, {})
 

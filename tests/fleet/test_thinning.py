@@ -3,10 +3,9 @@
 from typing import Any
 
 from larbinpy.fleet.journal import Journal, unpack
-from larbinpy.fleet.memory.connection import MemoryVault
-from larbinpy.fleet.memory.engine import Engine
 from larbinpy.fleet.node import Thinning
 from larbinpy.fleet.vault import Taken, Verdict
+from tests.support.memoryvault import Engine, MemoryVault
 
 
 class End:

@@ -15,11 +15,10 @@ from zlib import crc32
 
 from larbinpy.fleet.exchange import Local
 from larbinpy.fleet.journal import Journal
-from larbinpy.fleet.memory.connection import MemoryVault
-from larbinpy.fleet.memory.engine import Engine
 from larbinpy.fleet.node import Node, Thinning
 from larbinpy.fleet.ownership import shard_of
 from larbinpy.fleet.vault import Away, CrawlState, Part, SiteWait
+from tests.support.memoryvault import Engine, MemoryVault
 
 STEP = 0.05
 SHARDS = 16

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from larbinpy.fleet.board import Board, Drawn, Report
-from larbinpy.fleet.memory.connection import MemoryVault
-from larbinpy.fleet.memory.engine import Command, Engine
 from larbinpy.fleet.vault import Then
+from tests.support.memoryvault import Command, Engine, MemoryVault
 
 
 class Pages:
