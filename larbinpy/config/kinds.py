@@ -390,7 +390,9 @@ def _database(text: str) -> str:
         return _folder(text) if text else text
     match = _SERVER_DATABASE(rest)
     if scheme not in ("mysql", "mariadb") or match is None:
-        raise ValueError(f"{masked_typed(text)[:60]!r} is not mysql://[USER@]HOST[:PORT]/NAME")
+        # A query may hold a password.
+        shown = masked_typed(text.partition("?")[0])
+        raise ValueError(f"{shown[:60]!r} is not mysql://[USER@]HOST[:PORT]/NAME")
     if ":" in (match["user"] or ""):
         raise ValueError("a password in the URL could be seen; put it into ~/.my.cnf")
     if match["port"]:
@@ -601,7 +603,7 @@ def _header_line(text: str) -> str:
 
 def _show_header(line: str) -> str:
     name = line.partition(":")[0]
-    return f"{name}: {MASK}" if SECRET_HEADER.search(name) else line
+    return f"{name}: {MASK}" if SECRET_HEADER.search(name) else masked(line)
 
 
 def _proxy(name: str, port: str) -> Proxy:

@@ -468,7 +468,15 @@ def test_headers_on_the_command_line() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["mysql://u:secret@h/n", "redis://h/n", "mysql://h", "mysql:///n", "mysql://h:0/n"]
+    "text",
+    [
+        "mysql://u:secret@h/n",
+        "mysql://h/n?user=u&password=secret",
+        "redis://h/n",
+        "mysql://h",
+        "mysql:///n",
+        "mysql://h:0/n",
+    ],
 )
 def test_databases_that_are_none(text: str) -> None:
     with pytest.raises(ConfigError, match="database: ") as caught:

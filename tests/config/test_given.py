@@ -114,6 +114,7 @@ SECRETS = [
     ("header", "Authorization: Bearer zebra"),
     ("header", "X-Api-Key: zebra"),
     ("header", "X-Pass: zebra"),
+    ("header", "Referer: http://me:zebra@a.test/"),
     ("site", "a.test proxy http://me:zebra@127.0.0.1 8080 end"),
     ("site", 'b.test retries 1 end a.test header "Cookie: a=zebra" end'),
 ]

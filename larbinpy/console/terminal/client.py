@@ -239,12 +239,17 @@ def read_status(host: str, port: int, timeout: float = TIMEOUT) -> dict[str, Any
     if reply.length:
         raise NoAnswer(f"{where} is no status page of a crawl")
     try:
-        found = json.loads(body) if reply.status == 200 else None
+        found = json.loads(body, parse_constant=_no_number) if reply.status == 200 else None
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
         raise NoAnswer(f"{where} gives no status (HTTP {reply.status})")
     return found
+
+
+def _no_number(constant: str) -> None:
+    """Refuse NaN and Infinity, which Python takes for JSON; no crawl sends them."""
+    raise ValueError(constant)
 
 
 def _connect(connection: HTTPConnection, where: str) -> None:

@@ -60,7 +60,8 @@ class Address(NamedTuple):
         if "@" in text and ":" in text.partition("://")[2].rpartition("@")[0]:
             hint = "put it into ~/.my.cnf, under [client], as password=..."
             raise DatabaseError(f"a password in the URL of a database could be seen; {hint}")
-        raise DatabaseError(f"{text[:60]!r} is not mysql://[USER@]HOST[:PORT]/NAME")
+        shown = text.partition("?")[0]
+        raise DatabaseError(f"{shown[:60]!r} is not mysql://[USER@]HOST[:PORT]/NAME")
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host

@@ -130,6 +130,7 @@ def test_the_wrong_port(loop: Background, port: int) -> None:
         (b"HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\n{}", "HTTP 403"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{[", "HTTP 200"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]", "HTTP 200"),
+        (b'HTTP/1.1 200 OK\r\nContent-Length: 16\r\n\r\n{"elapsed": NaN}', "HTTP 200"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}", "no status page"),
         (b"", "no status page"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n" + b"[" * 9999, "HTTP 200"),
