@@ -156,29 +156,6 @@ def test_nothing_runs_what_it_reads() -> None:
 CHANGES = {"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse"}
 
 
-def reaches(tree: ast.AST) -> list[str]:
-    """Attributes of attributes of a frontier that `tree` reads, but for those of its view."""
-    found = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute):
-            part, whole = node.value, ast.unparse(node.value.value)
-            if whole.split(".")[-1] in ("frontier", "_frontier") and part.attr != "view":
-                found.append(f"line {node.lineno}: {ast.unparse(node)}")
-    return found
-
-
-def test_nobody_reaches_through_the_frontier() -> None:
-    folders = (ROOT, ROOT.parent / "scripts", ROOT.parent / "tests")
-    paths = {path for folder in folders for path in folder.rglob("*.py")}
-    inside = {
-        *(ROOT / "frontier").rglob("*.py"),
-        ROOT.parent / "tests" / "support" / "frontiers.py",
-    }
-    found = {path: reaches(ast.parse(path.read_bytes())) for path in paths - inside}
-    assert {str(path): lines for path, lines in found.items() if lines} == {}
-    assert reaches(ast.parse("self._frontier.sites.held, frontier.view.queues(), frontier.owed"))
-
-
 def assigned_to_sites(tree: ast.AST) -> list[str]:
     """The fields of a site that `tree` assigns, or changes as a list."""
     found = []

@@ -97,9 +97,9 @@ class Assembly:
         self.notes = part.enter()
         # From here on the state of an earlier crawl is changed.
         self._on_disk.take_up(around.clock())
-        fetcher, view = self._network.fetcher, self.frontier.view
+        fetcher = self._network.fetcher
         finder = self._ports.finder
-        self._member.begin(self.control, self.totals, self.stats, view, fetcher, finder)
+        self._member.begin(self.control, self.totals, self.stats, self.frontier, fetcher, finder)
         self._check_pause()
         self.frontier.was_answered = not unanswered(self.totals.counts())
         is_resumed = self._start is Start.RESUME
@@ -109,7 +109,7 @@ class Assembly:
         if is_resumed:
             self.notes += [*self._resumed(), *put_back]
         if config.cookie_file:
-            hosts, wall = view.scope.area.hosts, around.wall()
+            hosts, wall = self.frontier.scope.area.hosts, around.wall()
             self.notes += cookie_notes(config.cookie_file, hosts, wall)
         if start is not self._start is Start.SCRATCH:
             self.notes.append(f"{config.state_dir}: replaces a crawl that got no reply at all")
@@ -161,12 +161,12 @@ class Assembly:
             return True
         from larbinpy.crawl.link_check import LinkCheck
 
-        return not LinkCheck(self.frontier.view.scope.area).only_asks(url)
+        return not LinkCheck(self.frontier.scope.area).only_asks(url)
 
     def _make_saved_values(self, fixed: Collection[str]) -> None:
         """Make the objects beside the frontier that the state has values of."""
         clock, network, folder = self._around.clock, self._network, Path(self._config.state_dir)
-        self.totals = Totals(self.stats, self.frontier.view, network.resolver, clock=clock)
+        self.totals = Totals(self.stats, self.frontier, network.resolver, clock=clock)
         self._put_back = PutBack(
             self._config, folder, self.frontier, self.totals, self._around.wall
         )
@@ -253,7 +253,7 @@ class Assembly:
         self.snapshots = Snapshots(
             self.stats,
             self.totals,
-            self.frontier.view,
+            self.frontier,
             network.resolver,
             network.fetcher,
             self._output,
@@ -286,7 +286,7 @@ class Assembly:
         """Make the stages at both ends of a fetch: the request for a URL, and a page's way in."""
         around, config, network = self._around, self._config, self._network
         refresher, types = self._output.refresher, make_types(config)
-        scope, options = self.frontier.view.scope, network.options.for_url
+        scope, options = self.frontier.scope, network.options.for_url
         login_headers = None if self.sessions is None else self.sessions.headers
         requests: RequestMaker = Requests(
             types, scope, self._site_configs.most_bytes, options, refresher, login_headers

@@ -192,7 +192,7 @@ class Control:
         """A snapshot; at the end of the crawl, its state is the reason of the `ending`."""
         return self._snapshots.take(
             self.state if ending is None else ending.reason,
-            texts(replace(self._settings.config, rules=self._frontier.view.rules)),
+            texts(replace(self._settings.config, rules=self._frontier.scope.rules.current)),
             # How fast all nodes of a fleet fetch is not known here.
             limit_page=self._mode.limit_page if self._mode.share is None else 0,
             limit_time=self._settings.config.limit_time,
@@ -259,13 +259,13 @@ class Control:
                 "source": rule.source,
                 "decided": decided[rule.text],
             }
-            for number, rule in enumerate(self._frontier.view.rules, 1)
+            for number, rule in enumerate(self._frontier.scope.rules.current, 1)
         ]
 
     def explain(self, url: str) -> CommandSteps:
         """Return the status of a URL; a search on the disk takes a slice of several turns."""
         began = first_time(self._totals.started)
-        search = explain(self._frontier.view, self._log, url, self._clock, began)
+        search = explain(self._frontier, self._log, url, self._clock, began)
         try:
             for found in self._searches.run(search):
                 yield found if isinstance(found, Wait) else {"ok": True, **self._dated(found)}

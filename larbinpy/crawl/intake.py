@@ -169,7 +169,7 @@ class Intake:
 
         If a link to it was met meanwhile, that is fetched as any other.
         """
-        return is_sitemap(page) and not self._frontier.view.is_seen(page.url.href)
+        return is_sitemap(page) and not self._frontier.admission.is_seen(page.url.href)
 
     @property
     def busy(self) -> int:
@@ -257,7 +257,7 @@ class Intake:
         if page.status == HTTPStatus.NOT_MODIFIED:
             page.detail = "not modified, although no condition was asked"
         if target:
-            page.detail = self._frontier.view.target(page.url.href, target[0].url)
+            page.detail = self._frontier.admission.target(page.url.href, target[0].url)
         if self._frontier.finished(page, now, self._wall()):
             self._admit(page.url, target, now, redirect=True)
 

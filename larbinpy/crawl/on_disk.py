@@ -22,7 +22,6 @@ from larbinpy.errors import DamagedError, LostPagesError, passes, what_failed
 from larbinpy.fetch.cookies import NoJar, SavedCookies
 from larbinpy.fleet.identity import saved_node
 from larbinpy.frontier.frontier import Frontier
-from larbinpy.frontier.view import FrontierView
 from larbinpy.loop.clock import Clock
 from larbinpy.loop.poller import Poller
 from larbinpy.observe.snapshot import unanswered
@@ -232,7 +231,7 @@ class OnDisk:
             own_output,
             wall,
             tuning.warc_file_size,
-            partial(_fold, frontier.view),
+            lambda href: frontier.admission.folding.fold(href),
             partial(_open_database, config, poller, clock, wall, revisiting),
         )
         closing.callback(self.output.close)
@@ -247,7 +246,7 @@ class OnDisk:
         closing.callback(_close_after_all, self.links)
         self.link_notes: LinkNotes = self.links
         if config.keep_links:
-            self.link_notes = FoldedLinkNotes(self.links, lambda: frontier.view.fold)
+            self.link_notes = FoldedLinkNotes(self.links, lambda: frontier.admission.fold)
         self.journals = Journals(self.log, self.links)
         closing.callback(frontier.close)
         syncing = Syncing(poller, _folders_to_flush(config))
@@ -396,12 +395,6 @@ def _close_after_all(journal: Journal | NoLinkRecord) -> None:
     """Close it; pieces that could not be written were reported when that was tried."""
     with suppress(OSError):
         journal.close()
-
-
-def _fold(view: FrontierView, href: str) -> str:
-    """The URL that a link to `href` counts as now: the console may set dropParameters."""
-    fold = view.fold
-    return href if fold is None else fold(href)
 
 
 def open_outputs(

@@ -20,7 +20,6 @@ from larbinpy.crawl.parts import KINDS, Kinds
 from larbinpy.crawl.request_options import Logins
 from larbinpy.fetch.fetcher import Fetcher
 from larbinpy.frontier.frontier import Frontier
-from larbinpy.frontier.view import FrontierView
 from larbinpy.loop.clock import Clock
 from larbinpy.observe.snapshot import Totals
 from larbinpy.output.plug import Feeder
@@ -52,7 +51,7 @@ class Member(Protocol):
         control: Control,
         totals: Totals,
         stats: Stats,
-        view: FrontierView,
+        frontier: Frontier,
         fetcher: Fetcher,
         finder: FinderProcess | None,
     ) -> None:
@@ -195,7 +194,7 @@ class SoleMember:
         control: Control,
         totals: Totals,
         stats: Stats,
-        view: FrontierView,
+        frontier: Frontier,
         fetcher: Fetcher,
         finder: FinderProcess | None,
     ) -> None:

@@ -221,16 +221,10 @@ def make_frontier(
     scope = _make_scope(config, site_settings, sessions)
     traps = Traps(TrapSettings(config.traps, config.limit_by_shape), wall)
     return kinds.frontier(
-        scope,
-        traps,
         kinds.admission(scope, seen, traps, Folding(config.drop_parameters), wants),
-        store,
-        seen,
-        Seen(folder, "digests"),
         kinds.sequencer(store, config.max_urls_by_site, sizes),
         sites,
-        ip_sites,
-        counts,
+        Seen(folder, "digests"),
         sizes,
     )
 

@@ -39,7 +39,7 @@ def explain_stopped(config: Config, text: str) -> dict[str, object]:
             frontier.read(manifest, clock())
             log = StoppedLog(folder / "crawl.jsonl")
             began = first_time(float(manifest["totals"]["started"]))
-            steps = explain(frontier.view, log, text, clock, began)
+            steps = explain(frontier, log, text, clock, began)
             found = next(found for found in steps if found)
     if found["state"] == "queued":
         hours = settings.of(site_of(str(found["url"]))).hours.configured
@@ -61,9 +61,9 @@ def explain_planned(config: Config, text: str) -> dict[str, object]:
     frontier = make_frontier(config, folder, settings, is_public, wall(), sessions=links)
     with closing(frontier):
         seeds = [seed for seed in map(typed, config.start_url) if seed is not None]
-        frontier.view.scope.area.add(seeds)
+        frontier.scope.area.add(seeds)
         log = StoppedLog(folder / "crawl.jsonl")
-        found = next(found for found in explain(frontier.view, log, text, clock) if found)
+        found = next(found for found in explain(frontier, log, text, clock) if found)
     none = f"no crawl in {folder} yet"
     if found["state"] != "never seen":
         return {**found, "why": f"{found['why']} ({none})"}

@@ -14,7 +14,6 @@ politeness    `SiteSettings` and the delay between two requests to one site
 sites         `SiteRegistry`: the sites in memory, and what is kept of others
 addresses     `IPSite`: when the next request to one address may be sent, and for which site
 schedule      `IPSites`: all addresses, and the requests in flight
-view          the read-only side of the frontier, for others
 
 The store and the sets of seen URLs (`storage/`) read and write files in the middle of a
 decision. Nothing else here does; nothing has a socket or reads a clock.

@@ -206,9 +206,9 @@ class Admission:
         folding: Folding,
         wants: Callable[[Url], bool] | None = None,
     ) -> None:
-        self._scope = scope
-        self._seen = seen
-        self._traps = traps
+        self.scope = scope
+        self.seen = seen
+        self.traps = traps
         self._wants = wants
         self.use(folding)
         #: Links left out or already seen, by outcome, since the start.
@@ -220,6 +220,11 @@ class Admission:
         """Remove the parameters of `folding` from links, from now on."""
         self.folding = folding
         self.forget_recent()
+
+    @property
+    def fold(self) -> Callable[[str], str] | None:
+        """Returns the URL that a link counts as now; None while no parameter is dropped."""
+        return self.folding.fold if self.folding else None
 
     def forget_recent(self) -> None:
         """Examine links again that were seen, folded or taken for traps: settings have changed."""
@@ -235,15 +240,15 @@ class Admission:
 
     def is_seen(self, href: str) -> bool:
         """Whether the canonical URL `href` was taken before."""
-        return fingerprint(href) in self._seen
+        return fingerprint(href) in self.seen
 
     def remember(self, href: str) -> None:
         """Count the canonical URL `href` as taken."""
-        self._seen.add([fingerprint(href)])
+        self.seen.add([fingerprint(href)])
 
     def asks(self, href: str) -> bool:
         """Whether the operator's plug wants a link to `href`; True if no plug decides."""
-        return self._wants is None or self._wants(Url(href, self._scope.full_depth(href)))
+        return self._wants is None or self._wants(Url(href, self.scope.full_depth(href)))
 
     def seed(
         self, text: str, *, depth: int | None, priority: bool, again: bool
@@ -255,12 +260,12 @@ class Admission:
         href = typed(text)
         if href is None:
             return Outcome.BAD_URL
-        [fresh] = self._seen.add([fingerprint(href)])
-        self._scope.area.add([href], known=not fresh)
+        [fresh] = self.seen.add([fingerprint(href)])
+        self.scope.area.add([href], known=not fresh)
         if not (fresh or again):
             return Outcome.URL_DUP
         self.has_repeats = self.has_repeats or not fresh
-        depth = self._scope.full_depth(href) if depth is None else depth
+        depth = self.scope.full_depth(href) if depth is None else depth
         return Url(href, depth, priority=priority, seed=True)
 
     def links(
@@ -280,9 +285,9 @@ class Admission:
         if redirect and parent.guess:
             sitemaps = guess = True
         if redirect and parent.seed:
-            self._scope.area.redirect(parent.href, [link.url for link in links])
+            self.scope.area.redirect(parent.href, [link.url for link in links])
         # Most links were seen before, so this is checked first: it takes a fraction of the time.
-        links = self._scope.followed(links)
+        links = self.scope.followed(links)
         unseen = self._unseen(links)
         if unseen:
             unseen = self._folded(parent, unseen, redirect)
@@ -311,7 +316,7 @@ class Admission:
 
     def _new(self, urls: list[Url], keys: list[int]) -> list[Url]:
         """Remember `urls` by their fingerprints; return those that are new and wanted."""
-        new = compress(urls, self._seen.add(keys))
+        new = compress(urls, self.seen.add(keys))
         return list(new) if self._wants is None else [url for url in new if self._accepts(url)]
 
     def _accepts(self, url: Url) -> bool:
@@ -335,7 +340,7 @@ class Admission:
 
     def _absent(self, keys: list[int]) -> list[bool]:
         """For each of these fingerprints: whether its URL was not met before."""
-        return self._seen.unseen(keys)
+        return self.seen.unseen(keys)
 
     def _folded(
         self, parent: Url, unseen: list[tuple[Link, int]], redirect: bool
@@ -355,7 +360,7 @@ class Admission:
                 different.setdefault(url, (link, key))
             elif url not in different:
                 key = fingerprint(url)
-                if key in self._seen:
+                if key in self.seen:
                     seen.append(link)
                 else:
                     different[url] = Link(url, link.kind, link.nofollow), key
@@ -367,29 +372,29 @@ class Admission:
         # Redirects, requisites and sitemaps cost no depth, so their number in a row is bounded.
         hop = redirect or sitemap or link.kind is not Kind.PAGE
         if hop and parent.hops >= _MAX_HOPS:
-            self._scope.left_out["hops"] += 1
+            self.scope.left_out["hops"] += 1
             return Outcome.ERR_30X if redirect else Outcome.TOO_DEEP
-        requisite = self._scope.is_requisite(parent, link, redirect)
-        if not requisite and self._scope.ends_at(parent, redirect):
-            self._scope.left_out["elsewhere"] += 1
+        requisite = self.scope.is_requisite(parent, link, redirect)
+        if not requisite and self.scope.ends_at(parent, redirect):
+            self.scope.left_out["elsewhere"] += 1
             return Outcome.OUT_SITE
         candidate = Candidate(link.url, parent.href, redirect, link.kind, requisite, sitemap)
-        outcome = self._scope.refuse(candidate, parent)
+        outcome = self.scope.refuse(candidate, parent)
         if outcome is not None:
             return outcome
-        depth = self._scope.depth(candidate, parent.depth)
+        depth = self.scope.depth(candidate, parent.depth)
         if depth < 0:
-            self._scope.left_out["depthInSite"] += 1
+            self.scope.left_out["depthInSite"] += 1
             return Outcome.TOO_DEEP
         # Last, because this counts the URL as taken.
-        if not self._traps.admits(link.url, link.kind):
+        if not self.traps.admits(link.url, link.kind):
             return Outcome.TRAP
         return Url(
             link.url,
             depth,
             via=parent.href,
             hops=parent.hops + 1 if hop else 0,
-            priority=parent.priority if redirect else self._scope.privileged(link.url),
+            priority=parent.priority if redirect else self.scope.privileged(link.url),
             seed=redirect and parent.seed,
             requisite=requisite,
             redirect=redirect,

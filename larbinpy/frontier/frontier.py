@@ -20,18 +20,16 @@ from larbinpy.frontier.addresses import IPSiteRegistry
 from larbinpy.frontier.admission import Admission, Folding
 from larbinpy.frontier.lifecycle import SiteLifecycle
 from larbinpy.frontier.rules import LiveRules
-from larbinpy.frontier.schedule import IPSites, WaitShortener
-from larbinpy.frontier.scope import Scope, SeedArea
+from larbinpy.frontier.schedule import WaitShortener
+from larbinpy.frontier.scope import SeedArea
 from larbinpy.frontier.sequencer import Sequencer
 from larbinpy.frontier.sites import DistinctCounter, SiteRegistry
 from larbinpy.frontier.traps import Traps, TrapSettings
-from larbinpy.frontier.view import FrontierView
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.parse import Kind, Link
-from larbinpy.storage.queues import KEY, Store
+from larbinpy.storage.queues import KEY
 from larbinpy.storage.seen import Mark, Seen
-from larbinpy.storage.site_counts import SiteCounts
 from larbinpy.storage.sizes import DEFAULT_SIZES, FrontierSizes
 from larbinpy.storage.state import SavedPart, SavedValue
 from larbinpy.url import Url, resolve
@@ -177,42 +175,37 @@ class Frontier:
     Invariant: a URL is in a queue of the store, in a queue of its NamedSite, in flight, or
     decided and waiting to be logged. The sequencer counts all URLs that left the store's queues.
 
-    Other packages call its methods, and read the rest through `view`. (There are more than twenty
-    short methods: one for each thing that the engine, the console and the saved state need.)
+    Other packages call its methods, and read its parts, each of which is of one class below. (There
+    are more than twenty short methods: one for each thing that the engine, the console and the
+    saved state need.)
     """
 
     def __init__(
         self,
-        scope: Scope,
-        traps: Traps,
         admission: Admission,
-        store: Store,
-        seen: Seen,
-        digests: Seen,
         sequencer: Sequencer,
         lifecycle: SiteLifecycle,
-        ip_sites: IPSites,
-        counts: SiteCounts,
+        digests: Seen,
         sizes: FrontierSizes = DEFAULT_SIZES,
     ) -> None:
-        self._scope = scope
-        self._store = store
-        self._seen = seen
-        # Bodies seen before, for pageNoDuplicate; and sites and addresses, to count them.
-        self._digests = digests
-        self._sequencer = sequencer
-        self._lifecycle = lifecycle
-        self._registry = lifecycle.registry
+        """`digests` are of bodies seen before, for pageNoDuplicate, and of sites and addresses."""
+        self.admission = admission
+        self.scope = admission.scope
+        self.traps = admission.traps
+        self.seen = admission.seen
+        self.sequencer = sequencer
+        self.store = sequencer.store
+        self.lifecycle = lifecycle
+        self.registry = lifecycle.registry
+        self.ip_sites = lifecycle.ip_sites
+        self.addresses = self.ip_sites.registry
         self._names = lifecycle.names
-        self._ip_sites = ip_sites
-        self._addresses = ip_sites.registry
-        self._distinct = (self._registry.distinct_keys, self._addresses.distinct_keys)
+        # Pages and bytes of sites with limits.
+        self._counts = self.registry.counts
+        self._digests = digests
+        self._distinct = (self.registry.distinct_keys, self.addresses.distinct_keys)
         for counter in self._distinct:
             counter.compare_with(digests)
-        # Pages and bytes of sites with limits.
-        self._counts = counts
-        self._traps = traps
-        self._admission = admission
         self._sizes = sizes
         # Pages whose fetch decided the outcome of their URLs, which is to be logged.
         self._fetched: deque[Page] = deque()
@@ -223,24 +216,9 @@ class Frontier:
         self._look_at = float("-inf")
         #: An earlier run got replies: that no name exists now is no reason to end.
         self.was_answered = False
-        #: The read-only side, for others.
-        self.view = FrontierView(
-            scope=scope,
-            traps=traps,
-            store=store,
-            seen=seen,
-            sequencer=sequencer,
-            lifecycle=lifecycle,
-            registry=self._registry,
-            rules=lifecycle.rules,
-            ip_sites=ip_sites,
-            addresses=self._addresses,
-            admission=self._admission,
-            fetched=self._fetched,
-        )
 
     def __repr__(self) -> str:
-        return f"<Frontier {self._lifecycle!r} {self._ip_sites!r} {self._sequencer!r}>"
+        return f"<Frontier {self.lifecycle!r} {self.ip_sites!r} {self.sequencer!r}>"
 
     # URLs come in.
 
@@ -256,26 +234,26 @@ class Frontier:
 
         The rules of scope do not apply to seeds; `again` fetches even a URL that was seen.
         """
-        url = self._admission.seed(text, depth=depth, priority=priority, again=again)
+        url = self.admission.seed(text, depth=depth, priority=priority, again=again)
         if not isinstance(url, Url):
             return url
-        self._sequencer.put(url)
+        self.sequencer.put(url)
         return None
 
     def put_back(self, url: Url) -> None:
         """Queue a URL again whose outcome was decided in an earlier run."""
         self._queue_again(url)
-        self._store.spill()
+        self.store.spill()
 
     def revisit(self, url: Url) -> None:
         """Queue a page that was fetched before, unless a rule rejects it now."""
         self._join = self._join_unless_rejected
-        self._admission.remember(url.href)
+        self.admission.remember(url.href)
         self._queue_again(url)
 
     def _queue_again(self, url: Url) -> None:
-        self._admission.has_repeats = True
-        self._sequencer.put(url)
+        self.admission.has_repeats = True
+        self.sequencer.put(url)
 
     def admit(
         self,
@@ -291,15 +269,13 @@ class Frontier:
 
         Returns the hosts of these whose addresses are not known, each once.
         """
-        new = self._admission.links(
-            parent, links, redirect=redirect, sitemaps=sitemaps, guess=guess
-        )
+        new = self.admission.links(parent, links, redirect=redirect, sitemaps=sitemaps, guess=guess)
         if not new:
             return []
         for url in new:
-            self._sequencer.put(url)
+            self.sequencer.put(url)
         sites = {url.site: url for url in new}
-        wants_address = self._registry.wants_address
+        wants_address = self.registry.wants_address
         unresolved = (url for site, url in sites.items() if wants_address(site, now))
         return list(dict.fromkeys(url.host for url in unresolved))
 
@@ -315,21 +291,21 @@ class Frontier:
 
     def sequence(self, now: float) -> None:
         """Move URLs from the store to their NamedSites while the gate is open."""
-        self._store.spill()
-        self._seen.step()
+        self.store.spill()
+        self.seen.step()
         self._digests.step()
-        self._lifecycle.wake(now)
+        self.lifecycle.wake(now)
         if now >= self._look_at:
             self._look_at = now + _STEP_INTERVAL
-            self._registry.look_around(now)
-            self._addresses.expire(now)
+            self.registry.look_around(now)
+            self.addresses.expire(now)
         if self._shortener is not None:
             self._shorten(self._shortener, now)
         if self._sweep is not None:
             self._sweep.step(now)
             self._sweep = None if self._sweep.over else self._sweep
         join = self._join
-        for url in self._sequencer.take(self._sizes.batch):
+        for url in self.sequencer.take(self._sizes.batch):
             join(url, now)
 
     def next_name(self) -> tuple[str, bool] | None:
@@ -338,22 +314,22 @@ class Frontier:
 
     def resolved(self, answer: Answer, now: float) -> None:
         """Take an answer of the resolver to a name of `next_name`."""
-        self._lifecycle.resolved(answer, now)
+        self.lifecycle.resolved(answer, now)
         if answer.reason == NO_SUCH_NAME and not self.was_answered:
-            self._lifecycle.close_if_none_exists(self._sequencer.owed, now)
+            self.lifecycle.close_if_none_exists(self.sequencer.owed, now)
 
     def take(self, now: float) -> tuple[Url, str] | None:
         """A URL that may be fetched now, and the address to use; None while there is none."""
-        return self._ip_sites.take(now)
+        return self.ip_sites.take(now)
 
     def robots_done(self, page: Page, now: float, wall: float) -> None:
         """Process the reply to a request for a robots.txt.
 
         The sitemaps that it names have the depth of the waiting URL with the greatest one.
         """
-        site = self._registry.get(page.url.owner or "")
+        site = self.registry.get(page.url.owner or "")
         depth = max((url.depth for url in site.waiting), default=-1) if site else -1
-        sitemaps = self._lifecycle.robots_done(page, now, wall)
+        sitemaps = self.lifecycle.robots_done(page, now, wall)
         urls = (resolve(text, page.url.href) for text in sitemaps.references)
         links = [Link(url, Kind.PAGE, nofollow=False) for url in urls if url]
         parent = Url(page.url.href, depth)
@@ -361,11 +337,11 @@ class Frontier:
 
     def login_done(self, page: Page, now: float, wall: float) -> None:
         """Process the reply to a request of a login."""
-        self._lifecycle.login_done(page, now, wall)
+        self.lifecycle.login_done(page, now, wall)
 
     def probe_done(self, page: Page, now: float, wall: float) -> None:
         """Process the reply to a request for a name that does not exist."""
-        self._lifecycle.probe_done(page, now, wall)
+        self.lifecycle.probe_done(page, now, wall)
 
     def lost(
         self,
@@ -384,9 +360,9 @@ class Frontier:
         """
         for url in again:
             self._queue_again(url)
-        self._lifecycle.lost(page, now, wall, last=last)
+        self.lifecycle.lost(page, now, wall, last=last)
         if last:
-            self._scope.count_avoided()
+            self.scope.count_avoided()
             self._fetched.append(page)
 
     def finished(self, page: Page, now: float, wall: float) -> bool:
@@ -396,18 +372,18 @@ class Frontier:
         be tried again.
         """
         # Not tried again if a rule rejects it that came after it was taken from the store.
-        rejected = self._scope.rules.were_others and self._scope.rejecting(page.url) is not None
+        rejected = self.scope.rules.were_others and self.scope.rejecting(page.url) is not None
         last = rejected or page.url.guess
-        decided = self._lifecycle.page_done(page, now, wall, last=last)
+        decided = self.lifecycle.page_done(page, now, wall, last=last)
         if decided:
             self._fetched.append(page)
             if page.url.guess and not page.vain:
-                self._admission.remember(page.url.href)
+                self.admission.remember(page.url.href)
         return decided
 
     def again(self, page: Page, now: float, wall: float) -> None:
         """Fetch the URL of a reply once more, at once and in another way; no failure is counted."""
-        self._lifecycle.again(page, now, wall)
+        self.lifecycle.again(page, now, wall)
 
     def decided(self, most: int) -> Iterator[Page]:
         """At most `most` pages whose outcome is decided, by their fetch or without one.
@@ -417,11 +393,15 @@ class Frontier:
         """
         for _ in range(most):
             # Fetched pages first, because they take memory.
-            queue = self._fetched or self._lifecycle.decided
+            queue = self._fetched or self.lifecycle.decided
             if not queue:
                 break
             yield queue[0]
-            self._sequencer.done(queue.popleft().url)
+            self.sequencer.done(queue.popleft().url)
+
+    def to_write(self) -> Iterator[Page]:
+        """Pages whose outcome is decided and not logged yet."""
+        return chain(self._fetched, self.lifecycle.decided)
 
     # Time, and the operator's changes.
 
@@ -430,17 +410,17 @@ class Frontier:
 
         Names and requests count only while the resolver and the fetcher can take them.
         """
-        to_write = self._fetched or self._lifecycle.decided
-        if self._sequencer.can_take or to_write or (can_ask and self._names.has_names):
+        to_write = self._fetched or self.lifecycle.decided
+        if self.sequencer.can_take or to_write or (can_ask and self._names.has_names):
             return now
         if self._shortener is not None or self._sweep is not None:
             return now
-        times = [self._lifecycle.deadline, self._ip_sites.deadline if can_open else None]
+        times = [self.lifecycle.deadline, self.ip_sites.deadline if can_open else None]
         return min((time for time in times if time is not None), default=None)
 
     def shorten_waits(self, now: float) -> None:
         """waitDuration has become shorter: shorten all waits of the old length."""
-        self._shorten(WaitShortener(self._registry, self._ip_sites, self._sizes), now)
+        self._shorten(WaitShortener(self.registry, self.ip_sites, self._sizes), now)
 
     def _shorten(self, shortener: WaitShortener, now: float) -> None:
         shortener.step(now)
@@ -448,25 +428,25 @@ class Frontier:
 
     def resize(self, pool: int) -> None:
         """Let `pool` requests be in flight at most (pagesConnexions)."""
-        self._ip_sites.resize(pool)
+        self.ip_sites.resize(pool)
 
     def guard(self, traps: TrapSettings) -> None:
         """Change the guards against traps."""
-        if self._traps.change(traps):
-            self._admission.forget_recent()
+        if self.traps.change(traps):
+            self.admission.forget_recent()
 
     def drop_parameters(self, names: Sequence[str]) -> None:
         """Remove other parameters from links (dropParameters)."""
-        self._admission.use(Folding(names))
+        self.admission.use(Folding(names))
 
     def add_rule(self, accept: bool, pattern: str) -> None:
         """Put a rule before all others. Raises ValueError with a reason."""
-        self._scope.rules.add(accept, pattern)
+        self.scope.rules.add(accept, pattern)
         self._rules_changed()
 
     def drop_rule(self, word: str) -> Rule:
         """Drop a rule by its number, from 1, or its text. Raises ValueError with a reason."""
-        dropped = self._scope.rules.drop(word)
+        dropped = self.scope.rules.drop(word)
         self._rules_changed()
         return dropped
 
@@ -476,29 +456,37 @@ class Frontier:
         Those in memory are examined in steps, and those in the store when they leave it. So what
         counts for each URL are the rules of that time.
         """
-        self._scope.apply_rules()
-        self._sweep = RuleSweep(self._lifecycle, self._scope.reject, self._sizes)
+        self.scope.apply_rules()
+        self._sweep = RuleSweep(self.lifecycle, self.scope.reject, self._sizes)
         self._join = self._join_unless_rejected
 
     def _join_unless_rejected(self, url: Url, now: float) -> None:
-        rule = self._scope.reject(url)
+        rule = self.scope.reject(url)
         if rule is None:
-            self._lifecycle.join(url, now)
+            self.lifecycle.join(url, now)
         else:
-            self._lifecycle.end(url, Outcome.REJECTED, now, rule.described)
+            self.lifecycle.end(url, Outcome.REJECTED, now, rule.described)
 
     # The state that is saved.
 
     @property
     def owed(self) -> int:
         """Number of URLs whose outcome is not decided yet."""
-        return self._sequencer.owed
+        return self.sequencer.owed
+
+    def queues(self) -> dict[str, int]:
+        """URLs by the queue they are in."""
+        return {
+            **self.store.lengths(),
+            **self.registry.lengths(),
+            "in_flight": self.ip_sites.in_flight,
+        }
 
     def parts(self) -> dict[str, SavedPart]:
         """The parts of the frontier that save themselves, by their keys in the manifest."""
         return {
-            KEY: self._store,
-            "seen": self._seen,
+            KEY: self.store,
+            "seen": self.seen,
             "digests": SavedDigests(self._digests, self._distinct),
             "site_counts": self._counts,
         }
@@ -506,10 +494,10 @@ class Frontier:
     def values(self) -> dict[str, SavedValue]:
         """The parts that are saved in the manifest itself, by their keys there."""
         return {
-            "seed_hosts": SavedSeedArea(self._scope.area),
-            "waits": SavedWaits(self._registry, self._addresses),
-            "traps": SavedTraps(self._traps),
-            "rules": SavedRules(self._scope.rules, self._rules_changed),
+            "seed_hosts": SavedSeedArea(self.scope.area),
+            "waits": SavedWaits(self.registry, self.addresses),
+            "traps": SavedTraps(self.traps),
+            "rules": SavedRules(self.scope.rules, self._rules_changed),
         }
 
     def read(self, manifest: Mapping[str, Any], now: float) -> None:
@@ -521,17 +509,17 @@ class Frontier:
             if key in manifest:  # states of earlier versions lack some
                 value.load(manifest[key], now)
         self._counts.load(manifest.get("site_counts"))
-        self._seen.read(manifest["seen"])
-        self._store.load(manifest[KEY])
+        self.seen.read(manifest["seen"])
+        self.store.load(manifest[KEY])
 
     def resume(self, now: float, *, ended: bool) -> None:
         """Continue with a loaded state; `ended`: no request was sent after it was saved."""
-        self._sequencer.resume()
+        self.sequencer.resume()
         if not ended:
             # Any address may have got a request between that checkpoint and the kill.
-            self._addresses.let_rest(now)
+            self.addresses.let_rest(now)
 
     def close(self) -> None:
         """Close the files."""
-        self._store.close()
+        self.store.close()
         self._counts.close()

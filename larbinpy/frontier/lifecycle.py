@@ -32,7 +32,7 @@ from larbinpy.outcome import UNREACHABLE, Outcome, failure, is_retried
 from larbinpy.page import Page
 from larbinpy.storage.site_counts import SiteCounts
 from larbinpy.storage.sizes import DEFAULT_SIZES, FrontierSizes
-from larbinpy.url import Url
+from larbinpy.url import Url, site_of
 
 
 class NameRequests:
@@ -117,7 +117,7 @@ class SiteLifecycle:
         probes: SiteProbes = NO_PROBES,
     ) -> None:
         self._addresses = addresses
-        self._ip_sites = ip_sites
+        self.ip_sites = ip_sites
         self._most_admitted = sizes.admitted
         self._most_wakes = sizes.wakes
         self.rules = RobotsRules(sizes)
@@ -186,7 +186,7 @@ class SiteLifecycle:
 
     def remove(self, site: NamedSite, unwanted: Callable[[Url], bool]) -> list[Url]:
         """Take the `unwanted` URLs out of the queues of `site`; return them."""
-        gone = self._ip_sites.remove(site, unwanted)
+        gone = self.ip_sites.remove(site, unwanted)
         self.registry.touch(site)
         return gone
 
@@ -196,7 +196,15 @@ class SiteLifecycle:
             self.end(url, refusal, now, self.rules.why_denied(site))
             self.registry.touch(site)
         else:
-            self._ip_sites.add(site, url)
+            self.ip_sites.add(site, url)
+
+    def refusal(self, href: str, now: float) -> Outcome | None:
+        """The outcome with which a new URL would end now without a fetch; None for a fetch."""
+        verdict = self.registry.verdict(site_of(href), now)
+        site = self.registry.at(href)
+        if verdict is not None or site is None:
+            return verdict
+        return self.rules.refusal(site, href, now)
 
     def end(self, url: Url, outcome: Outcome, now: float, detail: str = "") -> None:
         """End a URL that is in no queue with `outcome`, without (another) fetch."""
@@ -253,7 +261,7 @@ class SiteLifecycle:
         if site.spent:
             self._limit(site, now)
             return
-        self._ip_sites.move(site, _from_current(site, addresses))
+        self.ip_sites.move(site, _from_current(site, addresses))
         site.trust_address(until)
         self.registry.on(site, Event.ADDRESS)
         if site.settings.ignore_robots:
@@ -337,9 +345,9 @@ class SiteLifecycle:
 
     def landed(self, page: Page, now: float, wall: float) -> NamedSite:
         """Process the end of a request; return the site that it went to."""
-        site = self._ip_sites.landed(page, now, wall)
+        site = self.ip_sites.landed(page, now, wall)
         if site.spent:
-            self._ip_sites.withdraw(site)
+            self.ip_sites.withdraw(site)
             # In other states, it is closed when its lookup ends.
             if site.state is State.OPEN or site.state in STEPS:
                 self._limit(site, now)
@@ -385,7 +393,7 @@ class SiteLifecycle:
         """Put a failed URL at the tail of its site, for a fresh address after retryWait."""
         self.retried += 1
         if page.outcome in UNREACHABLE:
-            self._ip_sites.try_next_address(site)
+            self.ip_sites.try_next_address(site)
         due = now + site.settings.retry_wait
         site.postpone(page.url, due)
         if site.state is not State.CLOSED:
@@ -421,7 +429,7 @@ class SiteLifecycle:
         lasting: float = CLOSED_TIME,
     ) -> None:
         """Close the site for a while: all its URLs end with `verdict`."""
-        self._ip_sites.withdraw(site)
+        self.ip_sites.withdraw(site)
         self.registry.close(site)
         for url in site.close(verdict, now + lasting, detail):
             self.end(url, verdict, now, detail)
@@ -470,13 +478,13 @@ class SiteLifecycle:
 
     def _wake_sleepers(self, now: float) -> None:
         """Continue with sites whose hours have begun, which may have been asleep for days."""
-        for site in self._ip_sites.wake(self._most_wakes):
+        for site in self.ip_sites.wake(self._most_wakes):
             self.rules.drop_old(site, now)
             if site.state is State.OPEN and now >= min(site.address_until, site.rules_until):
-                self._ip_sites.withdraw(site)
+                self.ip_sites.withdraw(site)
                 self._to_resolve(site, Event.STALE)
             else:
-                self._ip_sites.enlist(site)
+                self.ip_sites.enlist(site)
 
     def _go_on_admitting(self, site: NamedSite, now: float) -> None:
         if site.state is not State.OPEN or not site.waiting:

@@ -33,7 +33,7 @@ class Sequencer:
     def __init__(
         self, store: Store, max_urls_by_site: int, sizes: FrontierSizes = DEFAULT_SIZES
     ) -> None:
-        self._store = store
+        self.store = store
         self._sizes = sizes
         self._ram_urls, self._ram_size = sizes.ram_urls, sizes.ram_size
         self._most = max(1, max_urls_by_site - min(LIMIT, max_urls_by_site // 2))
@@ -53,7 +53,7 @@ class Sequencer:
         self._moves = sizes.moves
 
     def __repr__(self) -> str:
-        return f"<Sequencer in_memory={self.in_memory} {self._store!r}>"
+        return f"<Sequencer in_memory={self.in_memory} {self.store!r}>"
 
     def _set_share(self) -> None:
         filled = max(self.in_memory / self._ram_urls, self._size / self._ram_size)
@@ -67,11 +67,11 @@ class Sequencer:
     @property
     def owed(self) -> int:
         """Number of URLs that are not decided yet, in the store and in memory."""
-        return len(self._store) + self.in_memory
+        return len(self.store) + self.in_memory
 
     def put(self, url: Url) -> None:
         """Queue a new URL."""
-        self._store.put(url)
+        self.store.put(url)
 
     def take(self, most: int) -> Iterator[Url]:
         """At most `most` URLs for their sites; fewer if the gate closes.
@@ -91,7 +91,7 @@ class Sequencer:
             yield url
 
     def _next(self) -> Url | None:
-        store = self._store
+        store = self.store
         if store.priority.length:
             first = self._next_new(store.priority, store.priority_wait)
             if first is not None:
@@ -121,7 +121,7 @@ class Sequencer:
 
     def _next_set_aside(self) -> Url | None:
         """A URL that was set aside, of a hungry site; None if there is none."""
-        store = self._store
+        store = self.store
         while self._hungry:
             site = next(iter(self._hungry))
             for wait in (store.priority_wait, store.ordinary_wait):
@@ -143,18 +143,18 @@ class Sequencer:
         """Whether a URL can be taken or set aside."""
         if self._is_full:
             return False
-        store = self._store
+        store = self.store
         return bool(store.priority.length or store.ordinary.length or self._hungry)
 
     def done(self, url: Url) -> None:
         """Remove `url`, whose outcome is decided, from memory and store."""
-        self._store.leave(url.place)
+        self.store.leave(url.place)
         site = site_of(url.href)
         self.in_memory -= 1
         if self._long:
             self._size -= self._long.pop(url.place, 0)
         left = self.by_site[site] = self.by_site[site] - 1
-        if left <= self._share // 2 and self._store.has_waiting(site):
+        if left <= self._share // 2 and self.store.has_waiting(site):
             self._hungry[site] = None
         if not left:
             del self.by_site[site]
@@ -163,11 +163,11 @@ class Sequencer:
         """Whether the gate is open, and why it is not."""
         if self._is_full:
             return False, f"{self.in_memory} URLs in memory"
-        site = next(self._store.waiting_sites(), None)
+        site = next(self.store.waiting_sites(), None)
         if site is not None and not self.can_take:
             return False, f"{site} has {self.by_site[site]} URLs"
         return True, ""
 
     def resume(self) -> None:
         """Begin with a loaded store, which holds all URLs: all sites are hungry."""
-        self._hungry = OrderedDict.fromkeys(self._store.waiting_sites())
+        self._hungry = OrderedDict.fromkeys(self.store.waiting_sites())

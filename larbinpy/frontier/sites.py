@@ -34,7 +34,7 @@ from larbinpy.storage.caches import BloomFilter, LruBudget
 from larbinpy.storage.seen import Seen
 from larbinpy.storage.site_counts import SiteCounts
 from larbinpy.storage.sizes import DEFAULT_SIZES, FrontierSizes
-from larbinpy.url import fingerprints
+from larbinpy.url import fingerprints, site_of
 
 #: Half a day (s): sites are seldom asked for longer at a stretch if they have hours.
 _SOON = 12 * 3600.0
@@ -323,7 +323,7 @@ class SiteRegistry:
         sizes: FrontierSizes = DEFAULT_SIZES,
     ) -> None:
         self._settings_of = settings_of
-        self._counts = counts
+        self.counts = counts
         self._rules = rules
         self._sites: dict[str, NamedSite] = {}
         # URLs in the queues of all sites.
@@ -355,6 +355,10 @@ class SiteRegistry:
 
     def get(self, key: str) -> NamedSite | None:
         return self._sites.get(key)
+
+    def at(self, href: str) -> NamedSite | None:
+        """The site of a URL, while it is in memory."""
+        return self._sites.get(site_of(href))
 
     # For the lifecycle.
 
@@ -408,7 +412,7 @@ class SiteRegistry:
 
     def _quota(self, key: str) -> Quota | None:
         limits = self._settings_of(key).limits
-        return Quota(key, limits, self._counts) if limits else None
+        return Quota(key, limits, self.counts) if limits else None
 
     def limit(self, key: str) -> str:
         """The limit that the site `key` has reached, and where it was set; empty if none."""

@@ -17,17 +17,17 @@ from itertools import count
 from typing import Any
 
 from larbinpy.console.text import roughly
+from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.rules import Headers
 from larbinpy.frontier.scope import Candidate
 from larbinpy.frontier.site import NamedSite, State
-from larbinpy.frontier.view import FrontierView
 from larbinpy.loop.clock import Clock
 from larbinpy.observe.log_search import Line, LogSearch, SearchedLog, search_rotated
 from larbinpy.outcome import ENDS_SESSION, SEED_AGAIN, Outcome, Trait, brief, cure, having, reason
 from larbinpy.page import Page
 from larbinpy.parse import Kind, Link
 from larbinpy.storage.queues import Place
-from larbinpy.url import Url, fault, host_of, masked_typed, typed
+from larbinpy.url import Url, fault, host_of, masked_typed, site_of, typed
 
 Facts = dict[str, Any]
 
@@ -49,17 +49,17 @@ _DECIDES_LATER = {
 _ELSEWHERE = "http://elsewhere.invalid/"
 
 
-def standing_of(view: FrontierView, href: str, now: float) -> Facts | None:
+def standing_of(frontier: Frontier, href: str, now: float) -> Facts | None:
     """The status of a URL that has left the queues and is not decided; None for others."""
-    site = view.site(href)
-    for url in view.flying():
+    site = frontier.registry.at(href)
+    for url in frontier.ip_sites.flying():
         if url.href == href:
             return _in_flight(url, site)
     if site is not None:
-        in_site = _in_site(view, site, href, now)
+        in_site = _in_site(frontier, site, href, now)
         if in_site is not None:
             return in_site
-    for page in view.to_write():
+    for page in frontier.to_write():
         if page.url.href == href:
             why = f"{_ended(page)}; its outcome is about to be written to the log"
             return {"state": "decided", "reason": page.outcome.value, "why": why}
@@ -81,10 +81,10 @@ def _in_flight(url: Url, site: NamedSite | None) -> Facts:
     }
 
 
-def _in_site(view: FrontierView, site: NamedSite, href: str, now: float) -> Facts | None:
+def _in_site(frontier: Frontier, site: NamedSite, href: str, now: float) -> Facts | None:
     ahead = _index(site.ready, href)
     if ahead is not None:
-        facts = _ready(view, site, now)
+        facts = _ready(frontier, site, now)
         return {
             "state": "ready",
             "ahead": ahead,
@@ -93,7 +93,7 @@ def _in_site(view: FrontierView, site: NamedSite, href: str, now: float) -> Fact
         }
     ahead = _index(site.waiting, href)
     if ahead is not None:
-        facts = _waiting(view, site, now)
+        facts = _waiting(frontier, site, now)
         return {
             "state": "waiting",
             "ahead": ahead,
@@ -117,7 +117,7 @@ def _until(what: str, seconds: float, why: str) -> Facts:
     return {"waits_for": what, "in_s": round(max(0.0, seconds), 3), "why": why}
 
 
-def _ready(view: FrontierView, site: NamedSite, now: float) -> Facts:
+def _ready(frontier: Frontier, site: NamedSite, now: float) -> Facts:
     """The condition that a ready URL waits for."""
     hours = site.settings.hours
     if hours.closed:
@@ -125,7 +125,7 @@ def _ready(view: FrontierView, site: NamedSite, now: float) -> Facts:
         when = hours.configured.in_words()
         why = f"its site is asked {when} only, next in {left}{_set_by(site, 'hours')}"
         return _until("hours", hours.opens_at - now, why)
-    ip_site = view.address_of(site)
+    ip_site = frontier.addresses.behind(site)
     address_at = now if ip_site is None else ip_site.next_at
     until = max(site.next_at, address_at)
     if now < site.held_until >= until:
@@ -161,7 +161,7 @@ def _set_by(site: NamedSite, keyword: str) -> str:
     return "" if source is None else f" (site block, {source})"
 
 
-def _waiting(view: FrontierView, site: NamedSite, now: float) -> Facts:
+def _waiting(frontier: Frontier, site: NamedSite, now: float) -> Facts:
     """The condition that a URL waits for while its site is not open."""
     match site.state:
         case State.RESOLVING:
@@ -169,7 +169,7 @@ def _waiting(view: FrontierView, site: NamedSite, now: float) -> Facts:
         case State.ROBOTS if site.in_flight:
             return {"waits_for": "robots.txt", "why": "the site's robots.txt is being fetched"}
         case State.ROBOTS:
-            facts = _ready(view, site, now)
+            facts = _ready(frontier, site, now)
             why = "the site's robots.txt is to be fetched first"
             if facts["waits_for"] == "hours":
                 return {**facts, "why": f"{why}; {facts['why']}"}
@@ -190,14 +190,14 @@ def _waiting(view: FrontierView, site: NamedSite, now: float) -> Facts:
             return {"waits_for": "turn", "why": "its site's URLs become ready a few at a time"}
 
 
-def queued(view: FrontierView, place: Place, href: str) -> Facts:
+def queued(frontier: Frontier, place: Place, href: str) -> Facts:
     """The status of a URL that is in the store."""
     ahead = place.ahead
     # Those with priority come first.
     if place.queue == "ordinary":
-        ahead += view.with_priority()
-    is_open, reason = view.gate()
-    in_memory = view.in_memory(href)
+        ahead += len(frontier.store.priority)
+    is_open, reason = frontier.sequencer.gate()
+    in_memory = frontier.sequencer.by_site[site_of(href)]
     if place.queue.endswith("_wait"):
         waits_for, reason = "room", f"its site has {in_memory} URLs in memory, and they go first"
     elif is_open:
@@ -213,41 +213,41 @@ def queued(view: FrontierView, place: Place, href: str) -> Facts:
     }
 
 
-def refusal(view: FrontierView, href: str, now: float) -> Facts | None:
+def refusal(frontier: Frontier, href: str, now: float) -> Facts | None:
     """Why a link to `href` from its own site would be left out now; None if it would not."""
     candidate = Candidate(href, href, redirect=False)
-    refusing = view.scope.refusing(candidate)
+    refusing = frontier.scope.refusing(candidate)
     if refusing is not None:
         refused, rule, why = refusing
         if refused is Outcome.REJECTED:
             why = f"rejected by: {why}"
-        if _taken_as_requisite(view, href):
+        if _taken_as_requisite(frontier, href):
             why += "; it is fetched if a page needs it to be displayed"
         return {"reason": refused.value, "rule": rule, "why": why}
-    trap = view.trap(href)
+    trap = frontier.traps.refusing(href)
     if trap is not None:
         why = f"it looks like a spider trap: {trap.why}"
         return {"reason": Outcome.TRAP.value, "rule": "trap", "guard": trap.guard, "why": why}
-    plug = refusal_by_plug(view, href)
+    plug = refusal_by_plug(frontier, href)
     if plug is not None:
         return plug
-    outcome = view.refusal(href, now)
+    outcome = frontier.lifecycle.refusal(href, now)
     if outcome is None:
         return None
     if outcome is Outcome.FORBIDDEN_ROBOTS:
-        return {"reason": outcome.value, **forbidding(view, href, now)}
+        return {"reason": outcome.value, **forbidding(frontier, href, now)}
     if outcome is Outcome.SITE_LIMIT:
-        why = reason(outcome.value, detail=view.limit(href))
+        why = reason(outcome.value, detail=frontier.registry.limit(site_of(href)))
         return {"reason": outcome.value, "rule": "site", "why": why}
-    site = view.site(href)
+    site = frontier.registry.at(href)
     more = {} if site is None else {"in_s": round(max(0.0, site.until - now), 3)}
     why = f"its site is closed for a while: {reason(outcome.value, detail=_detail(site))}"
     return {"reason": outcome.value, "rule": "site", "why": why, **more}
 
 
-def refusal_by_plug(view: FrontierView, href: str) -> Facts | None:
+def refusal_by_plug(frontier: Frontier, href: str) -> Facts | None:
     """Why the operator's plug leaves out a link to `href`; None if it does not."""
-    if view.plug_wants(href):
+    if frontier.admission.asks(href):
         return None
     why = "the plug of the program that runs the crawl does not want it"
     return {"reason": Outcome.REJECTED.value, "rule": "plug", "why": why}
@@ -257,14 +257,14 @@ def _detail(site: NamedSite | None) -> str:
     return "" if site is None else site.detail
 
 
-def with_rules(view: FrontierView, href: str, facts: Facts) -> Facts:
+def with_rules(frontier: Frontier, href: str, facts: Facts) -> Facts:
     """`facts` about a URL that is not refused, with the rules that accept it, or may decide."""
     fate, why = facts.get("fate"), [facts["why"]]
     headers = None
     if fate:
         size = fate.get("size")
         headers = Headers(str(fate.get("type")), size if isinstance(size, int) else None)
-    verdict = view.scope.verdict(href, headers)
+    verdict = frontier.scope.verdict(href, headers)
     if fate and verdict.open:
         return facts  # They tested depth or hops, and one may have decided.
     for rule in verdict.open:
@@ -276,8 +276,8 @@ def with_rules(view: FrontierView, href: str, facts: Facts) -> Facts:
     return {**facts, "why": "; ".join(why)}
 
 
-def _taken_as_requisite(view: FrontierView, href: str) -> bool:
-    scope = view.scope
+def _taken_as_requisite(frontier: Frontier, href: str) -> bool:
+    scope = frontier.scope
     via = href if host_of(href) in scope.area.hosts else _ELSEWHERE
     if not scope.is_requisite(Url(via, 0), Link(href, Kind.IMAGE), redirect=False):
         return False
@@ -285,34 +285,34 @@ def _taken_as_requisite(view: FrontierView, href: str) -> bool:
     return scope.refusing(needed) is None
 
 
-def forbidding(view: FrontierView, href: str, now: float) -> Facts:
+def forbidding(frontier: Frontier, href: str, now: float) -> Facts:
     """The rule of robots.txt that forbids a URL, as far as is known now."""
-    site = view.site(href)
+    site, rules = frontier.registry.at(href), frontier.lifecycle.rules
     line = None
     if site is not None and now < site.rules_until:
-        line = view.forbidding(site, href)
+        line = rules.forbidding(site, href)
     if line is not None:
         return {"rule": "robots.txt", "line": line, "why": f"robots.txt says: {line}"}
-    if site is not None and now < site.rules_until and not view.allows(site, href):
+    if site is not None and now < site.rules_until and not rules.allows(site, href):
         until = round(site.rules_until - now, 3)
-        why = reason(Outcome.FORBIDDEN_ROBOTS.value, detail=view.why_denied(site))
+        why = reason(Outcome.FORBIDDEN_ROBOTS.value, detail=rules.why_denied(site))
         return {"rule": "robots.txt", "in_s": until, "why": why}
     return {"rule": "robots.txt", "why": "the site's robots.txt refused it"}
 
 
-def unknown(view: FrontierView, href: str) -> Facts:
+def unknown(frontier: Frontier, href: str) -> Facts:
     """The status of a URL that no rule refuses and that was not seen."""
     why = ["no page that was read links to it"]
-    why += _left_out(view, href)
+    why += _left_out(frontier, href)
     return {"state": "never seen", "why": ", or only ones ".join(why)}
 
 
-def _left_out(view: FrontierView, href: str) -> Iterator[str]:
+def _left_out(frontier: Frontier, href: str) -> Iterator[str]:
     """Kinds of pages on which a link to the URL would have been left out."""
-    too_deep = view.refused[Outcome.TOO_DEEP]
+    too_deep = frontier.admission.refused[Outcome.TOO_DEEP]
     if too_deep:
         yield f"further than depthInSite from the seeds ({too_deep} links were too deep so far)"
-    if view.scope.refusing(Candidate(href, _ELSEWHERE, redirect=False)) is not None:
+    if frontier.scope.refusing(Candidate(href, _ELSEWHERE, redirect=False)) is not None:
         yield "on other hosts (noExternalLinks)"
 
 
@@ -324,7 +324,7 @@ _ROBOTS = {outcome.value for outcome in having(Trait.ROBOTS)}
 
 
 def explain(
-    view: FrontierView, log: SearchedLog, text: str, clock: Clock, began: str = ""
+    frontier: Frontier, log: SearchedLog, text: str, clock: Clock, began: str = ""
 ) -> Iterator[dict[str, object] | None]:
     """Yields None after each step of some 100 us, and then the answer. Raises OSError.
 
@@ -341,28 +341,28 @@ def explain(
             "why": fault(text),
         }
         return
-    seen = view.is_seen(href)
-    folded, dropped = (href, []) if seen else view.folded(href)
-    if dropped:
-        yield from _explain_folded(view, log, href, folded, dropped, clock, began)
+    seen = frontier.admission.is_seen(href)
+    folded = href if seen else frontier.admission.folding.fold(href)
+    if folded != href:
+        yield from _explain_folded(frontier, log, href, folded, clock, began)
         return
-    found = standing_of(view, href, clock())
+    found = standing_of(frontier, href, clock())
     if found is None and seen:
-        found = yield from _searched(view, log, href, clock, began)
+        found = yield from _searched(frontier, log, href, clock, began)
     if found is None:
-        refused = refusal_by_plug(view, href)
+        refused = refusal_by_plug(frontier, href)
         if not seen:
-            refused = refusal(view, href, clock())
-        found = {"state": "refused", **refused} if refused else _nowhere(view, href, seen)
+            refused = refusal(frontier, href, clock())
+        found = {"state": "refused", **refused} if refused else _nowhere(frontier, href, seen)
     if found["state"] in _WANTED or found.get("reason") == Outcome.SUCCESS.value:
-        found = with_rules(view, href, found)
-    site = view.site(href)
+        found = with_rules(frontier, href, found)
+    site = frontier.registry.at(href)
     standing = {} if site is None else {"site": _described(site, clock())}
     yield {"url": href, "seen": seen, **found, **standing}
 
 
 def decided(
-    view: FrontierView, log: SearchedLog, href: str, clock: Clock, began: str = ""
+    frontier: Frontier, log: SearchedLog, href: str, clock: Clock, began: str = ""
 ) -> Iterator[dict[str, object] | None]:
     """As `explain`, from the logs alone: yields no answer if they do not have the URL."""
     search_log = LogSearch(log, href)
@@ -371,7 +371,7 @@ def decided(
     if found is None:
         found = yield from search_rotated(log.path, href, began)
     if found is not None:
-        yield {"url": href, "seen": True, **_decided(view, found, href, clock())}
+        yield {"url": href, "seen": True, **_decided(frontier, found, href, clock())}
 
 
 def _described(site: NamedSite, now: float) -> dict[str, object]:
@@ -381,16 +381,16 @@ def _described(site: NamedSite, now: float) -> dict[str, object]:
 
 
 def _explain_folded(
-    view: FrontierView,
+    frontier: Frontier,
     log: SearchedLog,
     href: str,
     folded: str,
-    dropped: list[str],
     clock: Clock,
     began: str,
 ) -> Iterator[dict[str, object] | None]:
     """The answer for the URL that a link to `href` counts as."""
-    for found in explain(view, log, folded, clock, began):
+    dropped = frontier.admission.folding.dropped(href)
+    for found in explain(frontier, log, folded, clock, began):
         if found is not None:
             why = f"a link to it counts as one to {folded}, without {', '.join(dropped)}"
             found["why"] = f"{why} (dropParameters): {found['why']}"
@@ -398,23 +398,23 @@ def _explain_folded(
         yield found
 
 
-def _nowhere(view: FrontierView, href: str, seen: bool) -> Facts:
+def _nowhere(frontier: Frontier, href: str, seen: bool) -> Facts:
     if not seen:
-        return unknown(view, href)
+        return unknown(frontier, href)
     why = "it was seen, and is neither queued nor in crawl.jsonl: was that truncated or moved?"
     return {"state": "seen", "why": why}
 
 
 def _searched(
-    view: FrontierView, log: SearchedLog, href: str, clock: Clock, began: str
+    frontier: Frontier, log: SearchedLog, href: str, clock: Clock, began: str
 ) -> Generator[None, None, Facts | None]:
     search_log = LogSearch(log, href)
     searches: list[Generator[None, None, Place | Line | None]]
-    searches = [view.find(href), search_log.search()]
+    searches = [frontier.store.find(href), search_log.search()]
     found: Place | Line | None = None
     for step in count(1):
         # If seeds were repeated, the store first: an earlier outcome of a queued URL is obsolete.
-        search = searches[-1 if step % _BLOCKS == 0 and not view.has_repeats else 0]
+        search = searches[-1 if step % _BLOCKS == 0 and not frontier.admission.has_repeats else 0]
         try:
             next(search)
         except StopIteration as end:
@@ -424,30 +424,34 @@ def _searched(
             break
         yield
     # It may have left the store since the search began, and may even be decided.
-    standing = standing_of(view, href, clock())
+    standing = standing_of(frontier, href, clock())
     if standing is not None:
         return standing
     if isinstance(found, Place):
-        return queued(view, found, href)
+        return queued(frontier, found, href)
     found = search_log.latest() or found
     if found is None:
         found = yield from search_rotated(log.path, href, began)
-    return None if found is None else _decided(view, found, href, clock())
+    return None if found is None else _decided(frontier, found, href, clock())
 
 
-def _decided(view: FrontierView, fate: Line, href: str, now: float) -> Facts:
+def _decided(frontier: Frontier, fate: Line, href: str, now: float) -> Facts:
     outcome, status, detail = str(fate.get("outcome")), fate.get("status"), fate.get("detail")
+    scope = frontier.scope
     more: Facts = {}
     why = reason(outcome, detail=detail)
     if outcome in _ROBOTS:
-        more = forbidding(view, href, now)
+        more = forbidding(frontier, href, now)
         why = more.pop("why")
     elif outcome == Outcome.REJECTED.value and detail != ENDS_SESSION:
-        if all(rule.text != detail and f"{rule.text} (" not in str(detail) for rule in view.rules):
+        if all(
+            rule.text != detail and f"{rule.text} (" not in str(detail)
+            for rule in scope.rules.current
+        ):
             why += f"; the crawl has this rule no more, {SEED_AGAIN} the URL"
     elif outcome == Outcome.BAD_TYPE.value:
         more = {"rule": "type"}
-        why = f"its type, {fate.get('type') or 'none'}, is not wanted ({view.scope.type_keywords})"
+        why = f"its type, {fate.get('type') or 'none'}, is not wanted ({scope.type_keywords})"
     if status and outcome != Outcome.SUCCESS.value:
         why += f" (HTTP {status})"
     if remedy := cure(outcome, detail):

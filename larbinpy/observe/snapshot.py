@@ -22,8 +22,9 @@ from larbinpy.console.text import roughly
 from larbinpy.dns.resolver import Resolver
 from larbinpy.errors import CrawlState, Ending
 from larbinpy.fetch.fetcher import Fetcher
+from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.site import NamedSite, State
-from larbinpy.frontier.view import FrontierView
+from larbinpy.frontier.sites import SiteRegistry
 from larbinpy.loop.clock import Clock
 from larbinpy.outcome import Outcome, Trait, brief, having
 from larbinpy.output.log import build_report
@@ -49,10 +50,10 @@ class Totals(SavedValue):
     """
 
     def __init__(
-        self, stats: Stats, view: FrontierView, resolver: Resolver, *, clock: Callable[[], float]
+        self, stats: Stats, frontier: Frontier, resolver: Resolver, *, clock: Callable[[], float]
     ) -> None:
         self._stats = stats
-        self._view = view
+        self._frontier = frontier
         self._resolver = resolver
         self._clock = clock
         #: Unix time of the first start.
@@ -76,7 +77,7 @@ class Totals(SavedValue):
         return counts
 
     def _counts_of_run(self) -> Counts:
-        stats, view = self._stats, self._view
+        stats, frontier = self._stats, self._frontier
         names = self._resolver.stats()
         return {
             "totals": Counter(
@@ -84,15 +85,18 @@ class Totals(SavedValue):
                 success=stats.success,
                 links=stats.links,
                 bytes_received=stats.bytes_received,
-                retries=view.retried,
+                retries=frontier.lifecycle.retried,
             ),
-            "known": Counter(sites=view.new_sites, addresses=view.new_addresses),
+            "known": Counter(
+                sites=frontier.registry.distinct_keys.new,
+                addresses=frontier.addresses.distinct_keys.new,
+            ),
             "outcomes": _by_name(stats.outcomes),
-            "refused": _by_name(view.refused),
-            "rules": Counter(view.scope.decided_by_rule),
-            "left_out": Counter(view.scope.left_out),
-            "traps": Counter(view.trapped),
-            "robots": Counter(fetched=view.robots_fetched),
+            "refused": _by_name(frontier.admission.refused),
+            "rules": Counter(frontier.scope.decided_by_rule),
+            "left_out": Counter(frontier.scope.left_out),
+            "traps": Counter(frontier.traps.refused),
+            "robots": Counter(fetched=frontier.lifecycle.robots_fetched),
             "dns": Counter({name: names[name] for name in _DNS}),
         }
 
@@ -158,11 +162,11 @@ def _by_name(outcomes: Counter[Outcome]) -> Counter[str]:
 _TABLE = 20
 
 
-def site_tables(view: FrontierView, now: float) -> dict[str, Any]:
+def site_tables(registry: SiteRegistry, now: float) -> dict[str, Any]:
     """The number of sites, the busiest, the slowest and the suspended ones."""
-    notable = view.notable()
+    notable = registry.notable()
     # A site that has reached a limit stays closed.
-    closed = [s for s in view.closed() if s.state is State.CLOSED and s.until < inf]
+    closed = [s for s in registry.closed() if s.state is State.CLOSED and s.until < inf]
     # A site that was closed twice, or has a request in flight, is shown once.
     known = {site.key: site for site in (*notable, *closed)}
     suspended = [site for site in known.values() if site.suspension(now) is not None]
@@ -170,8 +174,8 @@ def site_tables(view: FrontierView, now: float) -> dict[str, Any]:
     answering = (site for site in notable if site.slowness())
     slowest = heapq.nlargest(_TABLE, answering, key=NamedSite.slowness)
     return {
-        "total": view.distinct_sites,
-        "by_state": {state.name.lower(): n for state, n in view.by_state().items()},
+        "total": registry.distinct,
+        "by_state": {state.name.lower(): n for state, n in registry.by_state().items()},
         "busiest": [site.describe(now) for site in busiest],
         "slowest": [site.describe(now) for site in slowest],
         "suspended": [
@@ -210,7 +214,7 @@ def no_turn(url: Url) -> str:
 
 def waits_for(
     state: str,
-    view: FrontierView,
+    frontier: Frontier,
     now: float,
     feeder: Feeder = NO_FEEDER,
     turn_of: TurnOf = no_turn,
@@ -221,18 +225,18 @@ def waits_for(
     if state in _STATES:
         return _STATES[state]
     if state == CrawlState.STOPPING.value:
-        in_flight = view.in_flight
+        in_flight = frontier.ip_sites.in_flight
         return f"{in_flight} transfers are finished" if in_flight else feeder.awaits
     if state != CrawlState.RUNNING.value:
         return ""
-    if view.in_flight:
-        return _in_flight(view, now, feeder, turn_of)
-    return feeder.holds or _next(view, now)
+    if frontier.ip_sites.in_flight:
+        return _in_flight(frontier, now, feeder, turn_of)
+    return feeder.holds or _next(frontier, now)
 
 
-def _in_flight(view: FrontierView, now: float, feeder: Feeder, turn_of: TurnOf) -> str:
-    newest, since = view.newest_flight
-    taken, others = now - since, view.in_flight - 1
+def _in_flight(frontier: Frontier, now: float, feeder: Feeder, turn_of: TurnOf) -> str:
+    newest, since = frontier.ip_sites.newest
+    taken, others = now - since, frontier.ip_sites.in_flight - 1
     # A preliminary request alone in flight is what all other URLs of its site wait for.
     if taken < _SLOW and (others or newest.owner is None):
         return ""
@@ -251,34 +255,34 @@ def _in_flight(view: FrontierView, now: float, feeder: Feeder, turn_of: TurnOf) 
     return f"{_name(newest.site)}: no whole reply yet{so_far}{more}"
 
 
-def _next(view: FrontierView, now: float) -> str:
-    name = view.asked_name
+def _next(frontier: Frontier, now: float) -> str:
+    name = frontier.lifecycle.names.asked
     if name is not None:
         return f"the address of {name} is being looked up"
-    request, retry = view.next_request(), view.next_retry()
+    request, retry = frontier.ip_sites.next_request(), frontier.lifecycle.next_retry()
     if retry is not None:
         due, site, url = retry
         # A URL that is tried again waits for its site as well.
         due = max(due, site.next_at)
         if request is None or due < request[0]:
             return _retry(due, site, site.tries if url is None else url.attempt, now)
-    return _asleep(view, now) if request is None else _request(*request, now)
+    return _asleep(frontier, now) if request is None else _request(*request, now)
 
 
-def outside_hours(state: str, view: FrontierView) -> bool:
+def outside_hours(state: str, frontier: Frontier) -> bool:
     """Whether a crawl does nothing because all of its sites are outside of their hours."""
     return (
         state == CrawlState.RUNNING.value
-        and not view.in_flight
-        and view.asked_name is None
-        and view.next_request() is None
-        and view.next_retry() is None
-        and view.asleep() is not None
+        and not frontier.ip_sites.in_flight
+        and frontier.lifecycle.names.asked is None
+        and frontier.ip_sites.next_request() is None
+        and frontier.lifecycle.next_retry() is None
+        and frontier.ip_sites.asleep() is not None
     )
 
 
-def _asleep(view: FrontierView, now: float) -> str:
-    site = view.asleep()
+def _asleep(frontier: Frontier, now: float) -> str:
+    site = frontier.ip_sites.asleep()
     if site is None:
         return ""
     hours = site.settings.hours
@@ -328,7 +332,7 @@ class Snapshots:
         self,
         stats: Stats,
         totals: Totals,
-        view: FrontierView,
+        frontier: Frontier,
         resolver: Resolver,
         fetcher: Fetcher,
         output: Output,
@@ -348,7 +352,7 @@ class Snapshots:
         """
         self._stats = stats
         self._totals = totals
-        self._view = view
+        self._frontier = frontier
         self._resolver = resolver
         self._fetcher = fetcher
         self._output = output
@@ -373,10 +377,10 @@ class Snapshots:
         The limits (0 for none) are for `left_s`, the time that the crawl will still take; None if
         there is no good estimate. `waits_for` is a sentence; empty while nothing is waited for.
         """
-        stats, view, resolver, now = self._stats, self._view, self._resolver, self._clock()
+        stats, frontier, resolver, now = self._stats, self._frontier, self._resolver, self._clock()
         counts = self._totals.counts()
         outcomes = _outcomes(counts)
-        is_open, reason = view.gate()
+        is_open, reason = frontier.sequencer.gate()
         if self._feeder.holds:
             is_open, reason = False, self._feeder.holds
         return {
@@ -387,18 +391,18 @@ class Snapshots:
             "elapsed_s": round(self._totals.elapsed, 3),
             "run": self._totals.describe_run(),
             "state": state,
-            "waits_for": waits_for(state, view, now, self._feeder, self._turn_of),
-            "outside_hours": outside_hours(state, view),
+            "waits_for": waits_for(state, frontier, now, self._feeder, self._turn_of),
+            "outside_hours": outside_hours(state, frontier),
             "left_s": self._left(state, limit_page, limit_time, now - stats.started),
             "config": dict(config),
-            "totals": _with_levels(counts, view),
+            "totals": _with_levels(counts, frontier),
             "rates": stats.rates(),
             "outcomes": outcomes,
-            "rules": {rule: counts["rules"][rule] for rule in view.scope.places_of_rules},
-            "places_of_rules": view.scope.places_of_rules,
-            "queues": view.queues(),
+            "rules": {rule: counts["rules"][rule] for rule in frontier.scope.places_of_rules},
+            "places_of_rules": frontier.scope.places_of_rules,
+            "queues": frontier.queues(),
             "gate": {"open": is_open, "reason": reason},
-            "sites": site_tables(view, now),
+            "sites": site_tables(frontier.registry, now),
             "site_blocks": self._site_blocks(),
             "dns": {**resolver.stats(), **counts["dns"]},
             "robots": _robots(counts, outcomes),
@@ -421,7 +425,7 @@ class Snapshots:
 
     def _name(self) -> str:
         """The name of the crawl, to tell it from others: the first host of its seeds."""
-        hosts = self._view.scope.area.hosts
+        hosts = self._frontier.scope.area.hosts
         if not hosts:
             return self._folder
         others = len(hosts) - 1
@@ -433,7 +437,7 @@ class Snapshots:
         times = [limit_time - elapsed if limit_time else None]
         if state == CrawlState.RUNNING.value:
             times.append(forecast.to_pages(limit_page - stats.success) if limit_page else None)
-            times.append(forecast.to_end() if self._view.distinct_sites == 1 else None)
+            times.append(forecast.to_end() if self._frontier.registry.distinct == 1 else None)
         elif state != CrawlState.PAUSED.value:
             return None
         return min((max(0.0, time) for time in times if time is not None), default=None)
@@ -450,19 +454,19 @@ class Snapshots:
             peak_rss_bytes=peak_rss_bytes(),
             stop_reason=ending.reason,
             exit_code=ending.code,
-            totals=_with_levels(counts, self._view),
+            totals=_with_levels(counts, self._frontier),
             outcomes=outcomes,
             robots=_robots(counts, outcomes),
             dns=counts["dns"],
         )
 
 
-def _with_levels(counts: Counts, view: FrontierView) -> dict[str, int]:
+def _with_levels(counts: Counts, frontier: Frontier) -> dict[str, int]:
     """The sums that the status page and the report share."""
     return {
         **counts["totals"],
-        "urls_seen": view.urls_seen,
-        "urls_queued": view.owed,
+        "urls_seen": len(frontier.seen),
+        "urls_queued": frontier.owed,
         "sites": counts["known"]["sites"],
         "addresses": counts["known"]["addresses"],
     }

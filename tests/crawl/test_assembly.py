@@ -251,7 +251,7 @@ def test_a_proxy_looks_names_up(assemble: Assembler) -> None:
     )
     parts.engine.sequencer(100.0)
     parts.engine.fetch_dns(100.0)
-    refused = [page.url.href for page in parts.frontier.view.to_write()]
+    refused = [page.url.href for page in parts.frontier.to_write()]
     assert refused == ["http://10.0.0.1/"]
     assert parts.snapshots.take("", {})["dns"]["sent"] == 0
     assert parts.frontier.take(100.0) is not None
@@ -276,7 +276,7 @@ def test_private_addresses_need_a_permission(
 ) -> None:
     parts = assemble(seeds=SEEDS[:1], ignore_robots=True, allow_private=allowed)
     assert len(first_requests(parts, lambda name: ("127.0.0.1",))) == count
-    refused = [page.outcome for page in parts.frontier.view.to_write()]
+    refused = [page.outcome for page in parts.frontier.to_write()]
     assert refused == ([] if allowed else [Outcome.PRIVATE_ADDRESS])
 
 

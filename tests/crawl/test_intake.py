@@ -204,7 +204,7 @@ def test_a_page_that_could_not_be_decoded_is_asked_for_again_at_once(case: Case)
     case.intake.step()
     # Its reply is known to the outputs; it is no failure, and the site gets no pause.
     assert case.plug.given == [("replied", "/")]
-    assert (case.outcomes, case.frontier.view.retried) == ({}, 0)
+    assert (case.outcomes, case.frontier.lifecycle.retried) == ({}, 0)
     [again] = case.fly()
     assert (again, again.attempt) == (url, 1)
     case.land(again, outcome=Outcome.EARLY_STOP, misread=True)

@@ -135,7 +135,7 @@ def test_seeds_go_to_the_node_that_has_their_host(
     assert frontier.seed("b.test/x", again=True) is None
     assert owed(frontier) == ["http://a.test/x"]
     # Links to the seeds' hosts count as within the crawl on each node.
-    assert set(frontier.view.scope.area.hosts) == {"a.test", "b.test"}
+    assert set(frontier.scope.area.hosts) == {"a.test", "b.test"}
     journal.here.add(2)
     frontier.receive([line for _, line in journal.passed_on])
     assert owed(frontier) == ["http://a.test/x", "http://b.test/x", "http://b.test/x"]
@@ -145,7 +145,7 @@ def test_the_seeds_of_others_belong_to_the_crawl(
     frontier: SharedFrontier, journal: FakeJournal
 ) -> None:
     frontier.receive([encode(Url("http://a.test/x", 5, seed=True))])
-    assert set(frontier.view.scope.area.hosts) == {"a.test"}
+    assert set(frontier.scope.area.hosts) == {"a.test"}
 
 
 def test_a_trap_is_recognised_where_its_host_is(tmp_path: Path, journal: FakeJournal) -> None:
@@ -159,10 +159,10 @@ def test_a_url_that_is_fetched_again_is_no_trap(tmp_path: Path, journal: FakeJou
     frontier = make(tmp_path, journal, traps=TrapSettings(limit_by_shape=10))
     lines = [encode(Url(f"http://a.test/{number}", 5)) for number in range(10)]
     frontier.receive(lines)
-    assert not frontier.view.has_repeats
+    assert not frontier.admission.has_repeats
     frontier.receive([f"!{line}" for line in lines])
     assert len(owed(frontier)) == 20
-    assert frontier.view.has_repeats
+    assert frontier.admission.has_repeats
 
 
 def test_a_decided_url_is_queued_again_where_its_host_is(
@@ -243,5 +243,5 @@ def test_the_operators_plug_is_asked_before_a_link_is_noted(
     frontier.receive([encode(Url("http://b.test/4", 3))])
     assert asked == found
     assert owed(frontier) == ["http://a.test/1", "http://b.test/4"]
-    refused = frontier.view.refused
+    refused = frontier.admission.refused
     assert (refused[Outcome.REJECTED], refused[Outcome.URL_DUP]) == (2, 4)

@@ -74,7 +74,7 @@ def test_packed_links_are_admitted_like_others(
         assert take(packed, endorsed(PackedLinks.pack(links)), redirect) == new
         assert take(mixed, endorsed(links), redirect) == new
     assert packed.refused == mixed.refused == plain.refused
-    assert len(packed._seen) == len(mixed._seen) == len(plain._seen)
+    assert len(packed.seen) == len(mixed.seen) == len(plain.seen)
 
 
 def test_links_out_of_scope_are_counted_each_time() -> None:
@@ -104,12 +104,12 @@ def test_links_into_a_trap_count_once_until_settings_change(tmp_path: Path) -> N
         return frontier.owed - before
 
     assert [taken(), taken()] == [1, 0]
-    assert frontier.view.trapped == {"shapes": 3}
+    assert frontier.traps.refused == {"shapes": 3}
     frontier.guard(TrapSettings(limit_by_shape=1))
-    assert (taken(), frontier.view.trapped) == (0, {"shapes": 3})
+    assert (taken(), frontier.traps.refused) == (0, {"shapes": 3})
     frontier.guard(TrapSettings(limit_by_shape=3))
-    assert (taken(), frontier.view.trapped) == (2, {"shapes": 4})
-    assert frontier.view.refused[Outcome.TRAP] == 4
+    assert (taken(), frontier.traps.refused) == (2, {"shapes": 4})
+    assert frontier.admission.refused[Outcome.TRAP] == 4
 
 
 def test_folded_links_are_urls_that_were_seen(tmp_path: Path) -> None:
@@ -119,8 +119,8 @@ def test_folded_links_are_urls_that_were_seen(tmp_path: Path) -> None:
     for _ in range(3):
         frontier.admit(PARENT, page, 0.0)
     assert frontier.owed == 2
-    assert frontier.view.is_seen("http://a.test/x") and not frontier.view.is_seen(urls[0])
-    assert frontier.view.refused == {Outcome.URL_DUP: 7}
+    assert frontier.admission.is_seen("http://a.test/x") and not frontier.admission.is_seen(urls[0])
+    assert frontier.admission.refused == {Outcome.URL_DUP: 7}
     frontier.drop_parameters(())
     frontier.admit(PARENT, page, 0.0)
     assert frontier.owed == 4

@@ -34,11 +34,8 @@ from tests.support.frontiers import (
     named,
     owed,
     queued,
-    registry_of,
     reply,
-    sequencer_of,
     states_of,
-    store_of,
     waits_of,
 )
 
@@ -87,7 +84,7 @@ def test_links_are_taken_once_and_know_their_parent(frontier: Frontier) -> None:
         Url("http://a.test/1", 2, via=HERE),
         Url("http://b.test/", 2, via=HERE),
     ]
-    assert frontier.view.refused == {Outcome.URL_DUP: 4}
+    assert frontier.admission.refused == {Outcome.URL_DUP: 4}
 
 
 def test_the_names_that_links_will_want(tmp_path: Path) -> None:
@@ -110,13 +107,13 @@ def test_links_out_of_scope_are_counted_and_not_remembered(tmp_path: Path) -> No
     found = links("http://b.test/", "http://a.test" + "/x" * 50)
     assert frontier.admit(PARENT, found, 0.0) == []
     assert frontier.admit(Url(HERE, 0), links("http://a.test/deep"), 0.0) == []
-    assert frontier.view.refused == {
+    assert frontier.admission.refused == {
         Outcome.OUT_SITE: 1,
         Outcome.TRAP: 1,
         Outcome.TOO_DEEP: 1,
         Outcome.URL_DUP: 0,
     }
-    assert frontier.view.urls_seen == 0
+    assert len(frontier.seen) == 0
 
 
 def test_images_are_links_only_where_they_are_wanted(tmp_path: Path) -> None:
@@ -131,7 +128,7 @@ def test_privileged_extensions_go_first(tmp_path: Path) -> None:
     frontier = make_frontier(tmp_path, privileged_extensions=(".mp3",))
     frontier.admit(PARENT, links("http://a.test/a.mp3", "http://a.test/b"), 0.0)
     assert [url.href for url in queued(frontier) if url.priority] == ["http://a.test/a.mp3"]
-    assert frontier.view.queues()["priority"] == 1
+    assert frontier.queues()["priority"] == 1
 
 
 def test_a_redirect_costs_no_depth_and_keeps_priority_and_seed(frontier: Frontier) -> None:
@@ -158,7 +155,7 @@ def test_a_chain_of_redirects_ends(tmp_path: Path) -> None:
     world.run()
     assert world.pages() == [f"http://a.test/{number}" for number in range(11)]
     assert set(world.outcomes().values()) == {Outcome.ERR_30X}
-    assert world.frontier.view.refused[Outcome.ERR_30X] == 1
+    assert world.frontier.admission.refused[Outcome.ERR_30X] == 1
 
 
 def test_a_redirect_to_itself_ends(tmp_path: Path) -> None:
@@ -196,7 +193,7 @@ def test_lock_site_is_about_all_seeds(tmp_path: Path) -> None:
         "https://a.test/2",
         f"{HERE}3",
     }
-    assert world.frontier.view.scope.area.hosts == {"a.test", "b.test"}
+    assert world.frontier.scope.area.hosts == {"a.test", "b.test"}
 
 
 def test_lock_site_does_not_follow_where_a_link_leads(tmp_path: Path) -> None:
@@ -208,7 +205,7 @@ def test_lock_site_does_not_follow_where_a_link_leads(tmp_path: Path) -> None:
     world.frontier.seed(HERE)
     world.run()
     assert world.pages() == [HERE, f"{HERE}link"]
-    assert world.frontier.view.refused[Outcome.OUT_SITE] == 1
+    assert world.frontier.admission.refused[Outcome.OUT_SITE] == 1
 
 
 def requisite(url: str) -> list[Link]:
@@ -225,10 +222,10 @@ def test_requisites_of_requisites_end(tmp_path: Path) -> None:
         parent = queued(frontier)[-1]
         assert (parent.depth, parent.hops) == (0, number + 1)
     assert frontier.admit(parent, requisite(f"{HERE}more"), 0.0) == []
-    assert frontier.view.refused[Outcome.TOO_DEEP] == 1
+    assert frontier.admission.refused[Outcome.TOO_DEEP] == 1
     # A redirect from there is one hop too many as well.
     assert frontier.admit(parent, links(f"{HERE}more"), 0.0, redirect=True) == []
-    assert frontier.view.refused[Outcome.ERR_30X] == 1
+    assert frontier.admission.refused[Outcome.ERR_30X] == 1
 
 
 # URLs go out.
@@ -239,7 +236,7 @@ def test_urls_leave_the_store_in_batches(frontier: Frontier) -> None:
         frontier.seed(f"http://a.test/{number}")
     for left in (150, 50, 0):
         frontier.sequence(0.0)
-        assert len(store_of(frontier)) == left
+        assert len(frontier.store) == left
         assert frontier.owed == 250
 
 
@@ -327,10 +324,10 @@ def test_a_hot_site_does_not_hold_up_the_others(tmp_path: Path) -> None:
     begun = world.now
     world.run(begun + 32)
     assert {fate.href for fate in world.fates} >= set(others)
-    assert frontier.view.queues()["ordinary_wait"] > 40
+    assert frontier.queues()["ordinary_wait"] > 40
     world.run()
     assert len(world.outcomes()) == 53
-    assert frontier.view.queues() == dict.fromkeys(frontier.view.queues(), 0)
+    assert frontier.queues() == dict.fromkeys(frontier.queues(), 0)
     times = [start.at for start in world.starts if "//h." in start.href]
     assert all(later - earlier >= 30 for earlier, later in itertools.pairwise(times))
 
@@ -520,7 +517,7 @@ class Crawl(RuleBasedStateMachine):
 
     @rule(urls=st.lists(URLS, min_size=1, max_size=12), depth=st.integers(0, 3))
     def link(self, urls: Any, depth: int) -> None:
-        rejected = self.frontier.view.scope.verdict
+        rejected = self.frontier.scope.verdict
         new = {u for u in urls if u not in self.owed and u not in self.decided} if depth else set()
         new = {u for u in new if rejected(u).rule is None}
         parent = Url("http://d.test/", depth)
@@ -532,7 +529,7 @@ class Crawl(RuleBasedStateMachine):
     def reject(self, host: str) -> None:
         self.frontier.add_rule(False, f"host:{host}")
 
-    @precondition(lambda self: self.frontier.view.rules)
+    @precondition(lambda self: self.frontier.scope.rules.current)
     @rule()
     def drop_a_rule(self) -> None:
         self.frontier.drop_rule("1")
@@ -573,7 +570,7 @@ class Crawl(RuleBasedStateMachine):
             self.begun[key] = self.now
         self.flights.append((url, server))
         assert sum(1 for _, other in self.flights if other == server) <= limit
-        site = self.frontier.view.site(url.href)
+        site = self.frontier.registry.at(url.href)
         if url.owner is None:
             assert url.href in self.owed
             assert site is not None
@@ -684,7 +681,7 @@ class Crawl(RuleBasedStateMachine):
         assert self.decided == set(self.log.lines)
         assert self.frontier.owed == len(found)
         # URLs that are seen and not owed are in the log.
-        assert self.frontier.view.urls_seen == len(self.owed.keys() | self.decided)
+        assert len(self.frontier.seen) == len(self.owed.keys() | self.decided)
 
     # The invariants.
 
@@ -699,20 +696,20 @@ class Crawl(RuleBasedStateMachine):
     @invariant()
     def counts_are_right(self) -> None:
         frontier = self.frontier
-        sequencer, store = sequencer_of(frontier), store_of(frontier)
+        sequencer, store = frontier.sequencer, frontier.store
         memory = in_memory(frontier)
         assert sequencer.in_memory == len(memory)
         assert sequencer.by_site == Counter(url.site for url in memory)
         assert max(sequencer.by_site.values(), default=0) <= sequencer._most
-        assert len(list(frontier.view.flying())) == len(self.flights)
+        assert len(list(frontier.ip_sites.flying())) == len(self.flights)
         for queue in (store.priority_wait, store.ordinary_wait):
             assert set(queue.sites) == {decode(line).site for line in queue.lines()}
-        to_tell = len(list(frontier.view.to_write()))
-        assert sum(frontier.view.queues().values()) >= frontier.owed - to_tell
+        to_tell = len(list(frontier.to_write()))
+        assert sum(frontier.queues().values()) >= frontier.owed - to_tell
 
     @invariant()
     def sites_are_in_order(self) -> None:
-        sites = registry_of(self.frontier)
+        sites = self.frontier.registry
         assert set(sites.notable()) == {site for site in sites if site.held or site.in_flight}
         assert states_of(sites) == Counter(site.state for site in sites)
         for site in sites:
@@ -749,8 +746,8 @@ class Crawl(RuleBasedStateMachine):
             deadline = self.frontier.deadline(self.now, can_open=True, can_ask=True)
             assert deadline is not None or not self.frontier.owed, repr(self.frontier)
             self.now = max(self.now, deadline or 0)
-        assert not sequencer_of(self.frontier).by_site
-        assert len(store_of(self.frontier)) == 0
+        assert not self.frontier.sequencer.by_site
+        assert len(self.frontier.store) == 0
         self.frontier.close()
         self.temporary.cleanup()
 

@@ -23,7 +23,6 @@ from tests.support.frontiers import (
     links,
     make_frontier,
     named,
-    registry_of,
     reply,
     site_in,
     states_of,
@@ -55,7 +54,7 @@ def world(tmp_path: Path) -> MakeWorld:
 
 
 def site_of(world: World, key: str = "http://a.test") -> NamedSite:
-    site = world.frontier.view.site(f"{key}/")
+    site = world.frontier.registry.at(f"{key}/")
     assert site is not None
     return site
 
@@ -78,17 +77,17 @@ def test_without_a_robots_txt_everything_is_allowed(world: MakeWorld, status: in
     here = world(PAGE, replies={ROBOTS: {"status": status}})
     here.run()
     assert here.outcomes() == {PAGE: Outcome.SUCCESS}
-    assert here.frontier.view.robots_fetched == 1
+    assert here.frontier.lifecycle.robots_fetched == 1
 
 
 def test_without_rules_everything_is_allowed(world: MakeWorld) -> None:
     here = world(PAGE, replies={ROBOTS: {"body": b"User-agent: larbinpy\nDisallow: /private"}})
     here.frontier.sequence(here.now)
-    sites, site = here.frontier.view, site_of(here)
-    assert sites.allows(site, "http://a.test/private")
+    rules, site = here.frontier.lifecycle.rules, site_of(here)
+    assert rules.allows(site, "http://a.test/private")
     here.run()
-    assert not sites.allows(site, "http://a.test/private")
-    assert sites.allows(site, PAGE)
+    assert not rules.allows(site, "http://a.test/private")
+    assert rules.allows(site, PAGE)
 
 
 @pytest.mark.parametrize(
@@ -187,7 +186,7 @@ def test_a_site_whose_robots_txt_does_not_connect_is_closed(world: MakeWorld) ->
     assert here.outcomes() == {PAGE: Outcome.NO_CONNECTION}
     assert len(here.starts) == 4
     assert here.fates[0].attempt == 4
-    assert here.frontier.view.robots_fetched == 0, "no server replied"
+    assert here.frontier.lifecycle.robots_fetched == 0, "no server replied"
 
 
 def test_bad_tls_is_final(world: MakeWorld) -> None:
@@ -431,7 +430,7 @@ def test_a_sitemap_is_not_fetched_for_pages_without_depth(world: MakeWorld) -> N
     here.frontier.seed(PAGE, depth=0)
     here.run()
     assert here.pages() == [PAGE]
-    assert here.frontier.view.refused[Outcome.TOO_DEEP] == 2
+    assert here.frontier.admission.refused[Outcome.TOO_DEEP] == 2
 
 
 def test_sitemaps_are_within_scope(world: MakeWorld) -> None:
@@ -643,7 +642,7 @@ def test_a_failed_url_is_tried_three_more_times_with_a_fresh_address(
     assert here.fates == [(PAGE, outcome, 4, "")]
     assert here.pages() == [PAGE] * 4
     assert here.asked == [("a.test", False)] + [("a.test", True)] * 3
-    assert here.frontier.view.retried == 3
+    assert here.frontier.lifecycle.retried == 3
     times = [start.at for start in here.starts[1:]]
     for earlier, later in itertools.pairwise(times):
         assert later - earlier >= 15
@@ -858,7 +857,7 @@ def test_the_sites_with_urls_and_their_states(world: MakeWorld) -> None:
         replies={ROBOTS: {"body": b""}, PAGE: {"status": 500}},
         retries=1,
     )
-    sites = registry_of(here.frontier)
+    sites = here.frontier.registry
     assert (sites.notable(), states_of(sites)) == ([], {})
     here.run(here.now + 1)
     a, b = site_of(here), site_of(here, "http://b.test")
@@ -875,11 +874,11 @@ def test_a_site_is_active_while_it_holds_the_robots_txt_of_another(world: MakeWo
     here = world("http://b.test/", least=20)
     here.run()
     here.replies |= moved("http://b.test/robots.txt", last={"body": b""})
-    assert registry_of(here.frontier).notable() == []
+    assert here.frontier.registry.notable() == []
     here.frontier.seed(PAGE)
     here.names["a.test"] = ("198.51.100.7",)
     here.run(here.now + 1)
-    assert registry_of(here.frontier).notable() == [site_of(here), site_of(here, "http://b.test")]
+    assert here.frontier.registry.notable() == [site_of(here), site_of(here, "http://b.test")]
 
 
 def test_repr(world: MakeWorld) -> None:

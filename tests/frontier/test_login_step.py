@@ -43,7 +43,7 @@ def test_a_site_without_a_login_has_none(make: MakeWorld) -> None:
 def test_the_requests_of_a_login_are_polite_and_count_as_no_url(make: MakeWorld) -> None:
     world = make(PAGES[0], logins=FakeLogins([LOGIN, LOGIN]), least=10.0)
     world.run(until=5015.0)
-    assert world.frontier.view.queues()["ip_sites"] == 0
+    assert world.frontier.queues()["ip_sites"] == 0
     world.run()
     times = [start.at for start in world.starts]
     assert all(later - earlier >= 10.0 for earlier, later in pairwise(times))
@@ -228,7 +228,7 @@ def test_no_login_begins_while_a_request_of_its_site_is_in_flight(make: MakeWorl
 def flights(world: World, count: int) -> list[Url]:
     """Continue until `count` requests for pages are in flight; return these."""
     while True:
-        flying = [url for url in world.frontier.view.flying() if url.owner is None]
+        flying = [url for url in world.frontier.ip_sites.flying() if url.owner is None]
         if len(flying) == count:
             return flying
         world.run(until=world.now + 0.02)

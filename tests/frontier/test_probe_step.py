@@ -6,7 +6,7 @@ from larbinpy.frontier.site import State
 from larbinpy.outcome import Outcome
 from tests.support.fakelogins import DOOR, FakeLogins
 from tests.support.fakeprobes import PROBE, FakeProbes
-from tests.support.frontiers import DEAD, MakeWorld, World, lifecycle_of, site_in
+from tests.support.frontiers import DEAD, MakeWorld, World, site_in
 
 ROBOTS = f"{DOOR}/robots.txt"
 PAGES = [f"{DOOR}/{number}" for number in range(4)]
@@ -79,7 +79,7 @@ def test_a_site_that_closes_under_a_probe_gets_no_other(make: MakeWorld) -> None
     while PROBE not in hrefs(world):
         world.run(until=world.now + 0.1)
     site = site_in(world.frontier, PAGES[0])
-    lifecycle_of(world.frontier).give_up(site, Outcome.NO_CONNECTION, world.now, "")
+    world.frontier.lifecycle.give_up(site, Outcome.NO_CONNECTION, world.now, "")
     world.run()
     assert hrefs(world).count(PROBE) == 1
     assert probes.ended == [DOOR]

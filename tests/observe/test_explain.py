@@ -16,7 +16,7 @@ from larbinpy.page import Fate, Page
 from larbinpy.storage.sizes import StoreSizes
 from larbinpy.url import Url
 from tests.support.fakeprobes import PROBE, FakeProbes
-from tests.support.frontiers import WALL, MakeWorld, World, make_frontier, store_of
+from tests.support.frontiers import WALL, MakeWorld, World, make_frontier
 
 HERE = "http://a.test/"
 ROBOTS = "http://a.test/robots.txt"
@@ -71,7 +71,7 @@ class Ask:
         between: Callable[[], object] = lambda: None,
     ) -> dict[str, Any]:
         self.steps = 0
-        for answer in explain(frontier.view, self._log, url, lambda: now):
+        for answer in explain(frontier, self._log, url, lambda: now):
             if answer is not None:
                 json.dumps(answer)
                 assert answer["why"]
@@ -180,7 +180,7 @@ def test_urls_of_every_queue(tmp_path: Path, world: MakeWorld, ask: Ask) -> None
 
     assert place("http://b.test/30") == ("priority", 30)
     assert place("http://a.test/30") == ("ordinary", 30 + 35)
-    store_of(frontier).spill()
+    frontier.store.spill()
     assert place("http://b.test/30") == ("priority", 30)
     assert place("http://c.test/6") == ("ordinary", 35 + 6 + 35)
     # Two each are in memory, the others were set aside.
@@ -198,7 +198,7 @@ def test_a_search_of_many_blocks_takes_many_steps(world: MakeWorld, ask: Ask) ->
     here = world(sizes=StoreSizes(lines=10))
     for number in range(5000):
         here.frontier.seed(f"http://a.test/{number}")
-    store_of(here.frontier).spill()
+    here.frontier.store.spill()
     assert ask(here.frontier, "http://a.test/4995", here.now)["ahead"] == 4995
     assert ask.steps >= 499
 
@@ -207,7 +207,7 @@ def test_a_url_that_moves_on_while_it_is_looked_for(world: MakeWorld, ask: Ask) 
     here = world(sizes=StoreSizes(lines=10))
     for number in range(100):
         here.frontier.seed(f"http://a.test/{number}")
-    store_of(here.frontier).spill()
+    here.frontier.store.spill()
     answer = ask(here.frontier, "http://a.test/95", here.now, here.turn)
     assert answer["state"] in {"waiting", "ready"}
 
@@ -230,7 +230,7 @@ def test_blocks_that_are_gone_hold_nothing(world: MakeWorld, ask: Ask, tmp_path:
     here = world(sizes=StoreSizes(lines=10))
     for number in range(100):
         here.frontier.seed(f"http://a.test/{number}")
-    store_of(here.frontier).spill()
+    here.frontier.store.spill()
 
     def remove() -> None:
         for path in tmp_path.glob("urls.*"):
@@ -409,7 +409,7 @@ def test_rules_that_leave_out_links_of_some_pages_only(world: MakeWorld, ask: As
     here = world(HERE, no_external_links=True)
     assert "noExternalLinks" in ask(here.frontier, "http://b.test/", here.now)["why"]
     assert "depthInSite" not in ask(here.frontier, "http://b.test/", here.now)["why"]
-    here.frontier.view.refused[Outcome.TOO_DEEP] += 3
+    here.frontier.admission.refused[Outcome.TOO_DEEP] += 3
     assert "depthInSite" in ask(here.frontier, "http://b.test/", here.now)["why"]
 
 
@@ -453,7 +453,7 @@ def test_requisites_are_not_called_refused_for_good(
     frontier = make_frontier(tmp_path, lock_site=True, get_cgi=False, requisites=requisites)
     frontier.seed("http://a.test/")
     *_, facts = filter(
-        None, explain(frontier.view, CrawlLog(tmp_path / "crawl.jsonl"), url, lambda: 1.0)
+        None, explain(frontier, CrawlLog(tmp_path / "crawl.jsonl"), url, lambda: 1.0)
     )
     assert facts["state"] == "refused"
     assert ("if a page needs it" in str(facts["why"])) is fetched

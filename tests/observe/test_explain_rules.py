@@ -33,7 +33,7 @@ def frontier(folder: Path, *lines: str, **scope: Any) -> Frontier:
 def asked(made: Frontier, folder: Path, url: str) -> dict[str, Any]:
     log = CrawlLog(folder / "crawl.jsonl")
     try:
-        return next(a for a in explain(made.view, log, url, lambda: 0.0) if a is not None)
+        return next(a for a in explain(made, log, url, lambda: 0.0) if a is not None)
     finally:
         log.close()
         made.close()
@@ -127,9 +127,9 @@ def test_asking_counts_nothing(tmp_path: Path) -> None:
     made = frontier(tmp_path, "accept **/x", "reject **", no_external_links=True)
     for url in ("http://a.test/x", "http://a.test/y"):
         log = CrawlLog(tmp_path / "crawl.jsonl")
-        assert [*explain(made.view, log, url, lambda: 0.0)]
+        assert [*explain(made, log, url, lambda: 0.0)]
         log.close()
-    assert made.view.scope.decided_by_rule == {"accept **/x": 0, "reject **": 0}
+    assert made.scope.decided_by_rule == {"accept **/x": 0, "reject **": 0}
     made.close()
 
 

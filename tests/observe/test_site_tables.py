@@ -33,7 +33,7 @@ def world(tmp_path: Path) -> MakeWorld:
 
 def test_sites_without_any(world: MakeWorld) -> None:
     states = ["new", "resolving", "robots", "login", "probing", "open", "waiting", "closed"]
-    assert site_tables(world().frontier.view, 0.0) == {
+    assert site_tables(world().frontier.registry, 0.0) == {
         "total": 0,
         "by_state": dict.fromkeys(states, 0),
         "busiest": [],
@@ -46,12 +46,12 @@ def test_sites_by_state_and_the_busiest_first(world: MakeWorld) -> None:
     seeds = [HERE, *[f"http://b.test/{number}" for number in range(3)], "http://c.test/"]
     here = world(*seeds, names={"c.test": "nxdomain"}, least=60)
     here.run(here.now + 5)
-    shown = site_tables(here.frontier.view, here.now)
+    shown = site_tables(here.frontier.registry, here.now)
     assert shown["total"] == 3
     assert (shown["by_state"]["waiting"], shown["by_state"]["closed"]) == (1, 0)
     assert sum(shown["by_state"].values()) == 3
     busiest = shown["busiest"]
-    assert busiest[0] == here.frontier.view.site("http://b.test/").describe(here.now)
+    assert busiest[0] == here.frontier.registry.at("http://b.test/").describe(here.now)
     assert [each["site"] for each in busiest[:1]] == ["http://b.test"]
     assert {each["site"] for each in busiest} == {f"http://{name}.test" for name in "abc"}
     json.dumps(shown)
@@ -63,10 +63,10 @@ def test_the_slowest_of_those_that_have_urls_come_first(world: MakeWorld) -> Non
     names = {f"{name}.test": (f"198.51.100.{at}",) for at, name in enumerate(hosts)}
     here = world(*seeds, names=names, least=60)
     here.run(here.now + 70)
-    view = here.frontier.view
+    frontier = here.frontier
     for name, seconds in (("a", 0.2), ("b", 7.0), ("c", 1.5), ("d", None)):
-        view.site(f"http://{name}.test/").pace.usual = seconds
-    slowest = site_tables(here.frontier.view, here.now)["slowest"]
+        frontier.registry.at(f"http://{name}.test/").pace.usual = seconds
+    slowest = site_tables(here.frontier.registry, here.now)["slowest"]
     assert [(each["site"], each["answers_in_s"]) for each in slowest] == [
         ("http://b.test", 7.0),
         ("http://c.test", 1.5),
@@ -77,7 +77,7 @@ def test_the_slowest_of_those_that_have_urls_come_first(world: MakeWorld) -> Non
 def test_sites_that_are_done_are_not_busy(world: MakeWorld) -> None:
     here = world(HERE)
     here.run()
-    shown = site_tables(here.frontier.view, here.now)
+    shown = site_tables(here.frontier.registry, here.now)
     assert (shown["total"], shown["busiest"], shown["suspended"]) == (1, [], [])
 
 
@@ -85,9 +85,9 @@ def test_tables_have_an_end(world: MakeWorld) -> None:
     here = world(*[f"http://s{number}.test/" for number in range(50)], retries=0)
     here.names = {f"s{number}.test": "nxdomain" for number in range(50)}
     here.frontier.sequence(here.now)
-    assert len(site_tables(here.frontier.view, here.now)["busiest"]) == 20
+    assert len(site_tables(here.frontier.registry, here.now)["busiest"]) == 20
     here.run()
-    shown = site_tables(here.frontier.view, here.now)
+    shown = site_tables(here.frontier.registry, here.now)
     assert (shown["by_state"]["closed"], len(shown["suspended"])) == (50, 20)
 
 
@@ -100,14 +100,14 @@ def test_of_very_many_sites_the_busiest_are_found_after_some_turns(world: MakeWo
     for _ in range(2 * 300 // 50):
         here.now += 0.02
         here.frontier.sequence(here.now)
-    shown = site_tables(here.frontier.view, here.now)
+    shown = site_tables(here.frontier.registry, here.now)
     assert (shown["total"], len(shown["busiest"])) == (300, 20)
     assert (shown["busiest"][0]["site"], shown["busiest"][0]["waiting"]) == ("http://s7.test", 31)
-    assert here.frontier.view.queues()["named_sites"] == 330
+    assert here.frontier.queues()["named_sites"] == 330
 
 
 def suspended(here: World) -> list[tuple[str, float, str]]:
-    shown = site_tables(here.frontier.view, here.now)["suspended"]
+    shown = site_tables(here.frontier.registry, here.now)["suspended"]
     return [(each["site"], each["until_s"], each["reason"]) for each in shown]
 
 
@@ -155,6 +155,6 @@ def test_a_site_closed_during_a_request_is_shown_once(world: MakeWorld) -> None:
     flown = [taken(frontier, 1.0) for _ in pages]
     for url in flown[:12]:
         frontier.finished(reply(url, **DEAD), 10.0, WALL)
-    shown = site_tables(frontier.view, 10.0)
+    shown = site_tables(frontier.registry, 10.0)
     assert [each["in_flight"] for each in shown["busiest"]] == [1]
     assert [each["reason"] for each in shown["suspended"]] == ["noConnection"]

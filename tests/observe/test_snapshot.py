@@ -14,7 +14,7 @@ from larbinpy.page import Fate, Page
 from larbinpy.stats import NAME, Histogram, Stats
 from larbinpy.url import Url
 from tests.support.fakefeeder import FakeFeeder
-from tests.support.frontiers import lifecycle_of, make_frontier
+from tests.support.frontiers import make_frontier
 
 DNS = {"asked": 5, "sent": 4, "answered": 3, "cached": 2, "failed": 1, "queued": 0}
 DNS |= {"early": 0, "resent": 0, "rejected": 0}
@@ -30,9 +30,9 @@ class Crawl:
         resolver: Any = SimpleNamespace(stats=lambda: dict(DNS), times=Histogram(NAME))
         fetcher: Any = SimpleNamespace(busy=3, free=7)
         output: Any = SimpleNamespace(stats=lambda: {"own": {"seen": 8}})
-        totals = Totals(self.stats, self.frontier.view, resolver, clock=lambda: 140.0)
+        totals = Totals(self.stats, self.frontier, resolver, clock=lambda: 140.0)
         self.snapshots = Snapshots(
-            *(self.stats, totals, self.frontier.view, resolver, fetcher, output),
+            *(self.stats, totals, self.frontier, resolver, fetcher, output),
             clock=lambda: 140.0,
             wall=lambda: 1040.5,
             feeder=self.feeder,
@@ -87,8 +87,8 @@ def test_the_totals_are_those_of_the_parts(crawl: Crawl) -> None:
 def test_outcomes_count_urls_and_links_that_were_left_out(crawl: Crawl) -> None:
     crawl.decide(Outcome.SUCCESS)
     crawl.decide(Outcome.TRAP)
-    crawl.frontier.view.refused[Outcome.TRAP] += 2
-    crawl.frontier.view.refused[Outcome.URL_DUP] += 5
+    crawl.frontier.admission.refused[Outcome.TRAP] += 2
+    crawl.frontier.admission.refused[Outcome.URL_DUP] += 5
     report: Any = crawl.snapshots.report(Ending.FINISHED)
     for counted in (crawl.take()["outcomes"], report["outcomes"]):
         assert [*counted] == [outcome.value for outcome in Outcome]
@@ -97,10 +97,10 @@ def test_outcomes_count_urls_and_links_that_were_left_out(crawl: Crawl) -> None:
 
 
 def test_robots_count_both_ways_to_be_refused(crawl: Crawl) -> None:
-    lifecycle_of(crawl.frontier)._robots.fetched = 4
+    crawl.frontier.lifecycle._robots.fetched = 4
     crawl.decide(Outcome.FORBIDDEN_ROBOTS)
     crawl.decide(Outcome.FAST_ROBOTS)
-    crawl.frontier.view.refused[Outcome.FAST_ROBOTS] += 1
+    crawl.frontier.admission.refused[Outcome.FAST_ROBOTS] += 1
     crawl.decide(Outcome.ERR_40X)
     report: Any = crawl.snapshots.report(Ending.FINISHED)
     for robots in (crawl.take()["robots"], report["robots"]):

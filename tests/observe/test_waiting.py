@@ -43,7 +43,7 @@ def shown(world: World, after: float, state: CrawlState = CrawlState.RUNNING) ->
     """The sentence so many seconds after the start."""
     began = 5000.0
     world.run(until=began + after)
-    return waits_for(state.value, world.frontier.view, began + after)
+    return waits_for(state.value, world.frontier, began + after)
 
 
 def test_a_name_that_is_tried_again(world: MakeWorld) -> None:
@@ -149,12 +149,12 @@ def test_a_request_that_waits_for_its_turn_is_not_out(
 ) -> None:
     here = world(PAGE, latency=20.0, ignore_robots=ignore_robots)
     here.run(until=5012.0)
-    view, feeder = here.frontier.view, FakeFeeder()
-    places = {view.newest_flight[0].href: "192.0.2.1"}
+    frontier, feeder = here.frontier, FakeFeeder()
+    places = {frontier.ip_sites.newest[0].href: "192.0.2.1"}
 
     def said() -> str:
         state = CrawlState.RUNNING.value
-        return waits_for(state, view, 5012.0, feeder, lambda url: places.get(url.href, ""))
+        return waits_for(state, frontier, 5012.0, feeder, lambda url: places.get(url.href, ""))
 
     assert said() == (
         "a.test: it waits for its turn at 192.0.2.1, which other nodes ask, too, 12 s so far"
@@ -180,6 +180,6 @@ def test_states_of_the_crawl(world: MakeWorld, state: CrawlState, sentence: str)
 def test_an_idle_crawl_waits_for_what_its_feeder_names(world: MakeWorld) -> None:
     feeder = FakeFeeder()
     feeder.idle = "other nodes are at work"
-    view = world(PAGE).frontier.view
-    sentence = waits_for(CrawlState.WAITING.value, view, 0.0, feeder)
+    frontier = world(PAGE).frontier
+    sentence = waits_for(CrawlState.WAITING.value, frontier, 0.0, feeder)
     assert sentence == "nothing left to fetch; other nodes are at work"

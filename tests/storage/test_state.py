@@ -39,11 +39,8 @@ from tests.support.faultydisk import CHANGES, WRITES, FaultyDisk, Killed
 from tests.support.frontiers import (
     WALL,
     World,
-    lifecycle_of,
     links,
     owed,
-    seen_of,
-    sequencer_of,
     waits_of,
 )
 
@@ -115,10 +112,10 @@ def test_a_saved_crawl_goes_on(frontier: Frontier, tmp_path: Path) -> None:
     assert log.loaded == 7
     assert owed(again) == owed(frontier) == sorted([*urls(*range(10)), "http://b.test/"])
     assert again.owed == 11
-    assert (sequencer_of(again).by_site, sequencer_of(again).in_memory) == ({}, 0)
+    assert (again.sequencer.by_site, again.sequencer.in_memory) == ({}, 0)
     assert again.seed("http://a.test/3") is not None, "it was seen"
     assert [again.is_duplicate([digest]) for digest in (77, 78)] == [True, False]
-    assert again.view.scope.area.hosts == {"a.test", "b.test"}
+    assert again.scope.area.hosts == {"a.test", "b.test"}
     assert {u.href: u.depth for u in owed_urls(State(tmp_path))}["http://b.test/"] == 2
     world = World(again, now=WALL)
     world.run()
@@ -130,11 +127,11 @@ def test_urls_that_had_left_the_queues_come_first(tmp_path: Path) -> None:
     frontier = make_frontier(tmp_path)
     for href in urls(*range(8)):
         frontier.seed(href)
-    for url in sequencer_of(frontier).take(4):
-        lifecycle_of(frontier).join(url, 0.0)
+    for url in frontier.sequencer.take(4):
+        frontier.lifecycle.join(url, 0.0)
     save(State(tmp_path), frontier)
     again = load(tmp_path)
-    assert [url.href for url in sequencer_of(again).take(5)][:2] == urls(0, 1)
+    assert [url.href for url in again.sequencer.take(5)][:2] == urls(0, 1)
     for each in (frontier, again):
         each.close()
 
@@ -142,7 +139,7 @@ def test_urls_that_had_left_the_queues_come_first(tmp_path: Path) -> None:
 def test_a_url_keeps_its_fields(tmp_path: Path) -> None:
     frontier = make_frontier(tmp_path)
     there = Url("http://a.test/x?y", 2, "http://b.test/", 0, 3, True, True)
-    sequencer_of(frontier).put(there)
+    frontier.sequencer.put(there)
     save(State(tmp_path), frontier)
     assert list(owed_urls(State(tmp_path))) == [there]
     frontier.close()
@@ -415,7 +412,7 @@ class Crawl:
 
     def known(self) -> Known:
         """The content of a checkpoint: the URLs that are owed, and those that were seen."""
-        seen = seen_of(self.frontier)
+        seen = self.frontier.seen
         urls = {url for url, number in FINGERPRINTS.items() if number in seen}
         assert len(seen) == len(urls)
         return Counter(owed(self.frontier)), urls
@@ -429,13 +426,13 @@ class Crawl:
         found = [*UNIVERSE[first : first + 9], *UNIVERSE[first + 60 : first + 64]]
         self.frontier.admit(Url("http://a.test/", 4), links(*found), 0.0)
         self.frontier.sequence(0.0)
-        for site in self.frontier.view.sites():
+        for site in self.frontier.registry:
             urls = site.drain()
             stay = max(1, len(urls) - 2)
             for url in urls[:stay]:
                 site.park(url)
             for url in urls[stay:]:
-                sequencer_of(self.frontier).done(url)
+                self.frontier.sequencer.done(url)
                 self.log.write(fate(url))
         self.frontier.sequence(0.0)
 

@@ -104,16 +104,10 @@ def make_frontier(
     store, seen = Store(folder, sizes), Seen(folder, "seen", seen_sizes)
     around, guards = Scope(scope_settings(**scope)), Traps(traps or TrapSettings(), WALL)
     return frontier_kind(
-        around,
-        guards,
         admission_kind(around, seen, guards, Folding(dropped), wants),
-        store,
-        seen,
-        Seen(folder, "digests", seen_sizes),
         sequencer_kind(store, max_urls, frontier_sizes),
         SiteLifecycle(settings_of, addresses, counts, ip_sites, frontier_sizes, logins, probes),
-        ip_sites,
-        counts,
+        Seen(folder, "digests", seen_sizes),
         frontier_sizes,
     )
 
@@ -121,32 +115,8 @@ def make_frontier(
 # The parts of a frontier, for tests that look into it.
 
 
-def store_of(frontier: Frontier) -> Store:
-    return frontier._store
-
-
-def seen_of(frontier: Frontier) -> Seen:
-    return frontier._seen
-
-
 def digests_of(frontier: Frontier) -> Seen:
     return frontier._digests
-
-
-def sequencer_of(frontier: Frontier) -> Sequencer:
-    return frontier._sequencer
-
-
-def lifecycle_of(frontier: Frontier) -> SiteLifecycle:
-    return frontier._lifecycle
-
-
-def registry_of(frontier: Frontier) -> SiteRegistry:
-    return frontier._registry
-
-
-def addresses_of(frontier: Frontier) -> IPSiteRegistry:
-    return frontier._addresses
 
 
 def left_alone(registry: SiteRegistry | IPSiteRegistry) -> dict[str, float]:
@@ -161,17 +131,17 @@ def states_of(registry: SiteRegistry) -> dict[State, int]:
 
 def wait_settings(frontier: Frontier) -> Waits:
     """The waits of sites that have none of their own."""
-    return frontier._addresses._usual.waits
+    return frontier.addresses._usual.waits
 
 
 def pool_of(frontier: Frontier) -> int:
     """The most requests in flight."""
-    return frontier._ip_sites._pool
+    return frontier.ip_sites._pool
 
 
 def site_in(frontier: Frontier, href: str) -> NamedSite:
     """The site of `href`, which is in memory."""
-    site = frontier.view.site(href)
+    site = frontier.registry.at(href)
     assert site is not None
     return site
 
@@ -199,15 +169,14 @@ def deadline(frontier: Frontier, now: float, *, can_open: bool, can_ask: bool) -
 
 def in_memory(frontier: Frontier) -> list[Url]:
     """The URLs that left the queues and are owed."""
-    view = frontier.view
-    held = (url for site in view.sites() for url in held_by(site))
-    decided = (page.url for page in view.to_write())
-    return [url for url in (*view.flying(), *held, *decided) if url.owner is None]
+    held = (url for site in frontier.registry for url in held_by(site))
+    decided = (page.url for page in frontier.to_write())
+    return [url for url in (*frontier.ip_sites.flying(), *held, *decided) if url.owner is None]
 
 
 def waits_of(frontier: Frontier, now: float) -> dict[str, float]:
     """The waits that are saved when a crawl ends."""
-    steps = SavedWaits(registry_of(frontier), addresses_of(frontier)).cut(now, ended=True)
+    steps = SavedWaits(frontier.registry, frontier.addresses).cut(now, ended=True)
     while True:
         try:
             next(steps)
@@ -231,7 +200,7 @@ def together(pieces: Iterable[dict[str, float]]) -> dict[str, float]:
 
 def queued(frontier: Frontier) -> list[Url]:
     """The URLs that are in the queues."""
-    return [decode(line) for line in store_of(frontier).lines()]
+    return [decode(line) for line in frontier.store.lines()]
 
 
 def owed(frontier: Frontier) -> list[str]:

@@ -28,7 +28,7 @@ from larbinpy.storage.files import LineFile
 from larbinpy.storage.sizes import FrontierSizes, SeenSizes, StoreSizes, TableSizes
 from larbinpy.storage.state import Checkpoints, State
 from larbinpy.url import Url, fingerprint, hash64
-from tests.support.frontiers import MANY, WALL, digests_of, links, make_frontier, owed, seen_of
+from tests.support.frontiers import MANY, WALL, digests_of, links, make_frontier, owed
 
 #: Sizes with which a few dozen URLs have the effects of millions: several files of queues, a table
 #: of fingerprints that grows and its images, and deletions of both.
@@ -198,7 +198,7 @@ class ValueCrawl:
 
     def found(self) -> Account:
         """The work done, as the loaded state shows it; AssertionError if its parts disagree."""
-        seen = seen_of(self.frontier)
+        seen = self.frontier.seen
         known = {href for href, number in FINGERPRINTS.items() if number in seen}
         assert len(seen) == len(known), "seen holds URLs that were not found"
         lines = (self.folder / "crawl.jsonl").read_bytes().splitlines()

@@ -195,8 +195,8 @@ class SharedAdmission(Admission):
         href = typed(text)
         if href is None:
             return Outcome.BAD_URL
-        self._scope.area.add([href])
-        depth = self._scope.full_depth(href) if depth is None else depth
+        self.scope.area.add([href])
+        depth = self.scope.full_depth(href) if depth is None else depth
         url = Url(href, depth, priority=priority, seed=True)
         shard = self.shard_of(url.site)
         if self.journal.serves(shard):
@@ -208,7 +208,7 @@ class SharedAdmission(Admission):
         """Take lines that were passed on to this node; return the URLs that are to be fetched."""
         # Several nodes find most URLs, so those that are known are left out first.
         hrefs = (line[line.startswith(AGAIN) : line.index(" ")] for line in lines)
-        unseen = self._seen.unseen(fingerprints(hrefs))
+        unseen = self.seen.unseen(fingerprints(hrefs))
         received = (
             self._receive(line)
             for line, is_unseen in zip(lines, unseen, strict=True)
@@ -220,17 +220,17 @@ class SharedAdmission(Admission):
         again = line.startswith(AGAIN)
         url = decode(line.removeprefix(AGAIN))
         if url.depth == FULL_DEPTH:
-            url.depth = self._scope.full_depth(url.href)
+            url.depth = self.scope.full_depth(url.href)
         if url.seed:
-            self._scope.area.add([url.href])
+            self.scope.area.add([url.href])
         # The node that found it counts in its own shards alone.
-        elif not again and not self._traps.admits(url.href, _kind(url)):
+        elif not again and not self.traps.admits(url.href, _kind(url)):
             return Outcome.TRAP
         return self._take(url, self.shard_of(url.site), again=again)
 
     def _take(self, url: Url, shard: int, *, again: bool) -> Url | Outcome:
         key = key_of(url)
-        [fresh] = self._seen.add([key])
+        [fresh] = self.seen.add([key])
         if not (fresh or again):
             return Outcome.URL_DUP
         self.has_repeats = self.has_repeats or not fresh
@@ -258,7 +258,7 @@ class SharedAdmission(Admission):
     def _put(self, own: Sequence[_Found]) -> list[Url]:
         """Note those URLs that are new and wanted, and return them."""
         new = []
-        for url, key, shard in compress(own, self._seen.add([key for _, key, _ in own])):
+        for url, key, shard in compress(own, self.seen.add([key for _, key, _ in own])):
             # The plug is asked on the node that finds the link: what is noted has to be decided.
             if self._accepts(url):
                 url.origin = self.journal.put(shard, key, encode(url))
@@ -343,8 +343,8 @@ class Withdrawal:
 class SharedFrontier(Frontier):
     """The frontier of a node."""
 
-    _sequencer: SharedSequencer
-    _admission: SharedAdmission
+    sequencer: SharedSequencer
+    admission: SharedAdmission
     shard_of: Callable[[str], int]
     _site_state: SiteState
 
@@ -358,13 +358,13 @@ class SharedFrontier(Frontier):
         Files of an earlier session are deleted. Raises OSError.
         """
         if area is not None:
-            self._scope.area = area
-        self._store.clear()
-        self._seen.clear()
-        self._admission.begin(journal, shard_of)
-        self._sequencer.journal = journal
+            self.scope.area = area
+        self.store.clear()
+        self.seen.clear()
+        self.admission.begin(journal, shard_of)
+        self.sequencer.journal = journal
         self.shard_of = shard_of
-        self._site_state = SiteState(self._lifecycle, self._counts, self._traps, journal, shard_of)
+        self._site_state = SiteState(self.lifecycle, self._counts, self.traps, journal, shard_of)
 
     def take_over(
         self, counts: Mapping[str, int], waits: Mapping[str, SiteWait], now: float
@@ -374,17 +374,17 @@ class SharedFrontier(Frontier):
 
     def load(self, keys: Iterable[int], lines: Iterable[tuple[int, str]]) -> None:
         """Take over the URLs of a shard: fingerprints of all, and those owed, by their origins."""
-        self._admission.shard_comes()
-        self._seen.add(keys)
+        self.admission.shard_comes()
+        self.seen.add(keys)
         for origin, line in lines:
             url = decode(line)
             url.origin = origin
-            self._sequencer.put(url)
+            self.sequencer.put(url)
 
     def receive(self, lines: Sequence[str]) -> None:
         """Take URLs that other nodes have passed on."""
-        for url in self._admission.receive(lines):
-            self._sequencer.put(url)
+        for url in self.admission.receive(lines):
+            self.sequencer.put(url)
 
     def robots_done(self, page: Page, now: float, wall: float) -> None:
         super().robots_done(page, now, wall)
@@ -418,24 +418,24 @@ class SharedFrontier(Frontier):
     def _queue_again(self, url: Url) -> None:
         """The origin of the URL is decided, so it gets a new one, or goes to another node."""
         line, shard = AGAIN + encode(replace(url, origin=0)), self.shard_of(url.site)
-        if self._admission.journal.serves(shard):
+        if self.admission.journal.serves(shard):
             self.receive([line])
         else:
-            self._admission.journal.letter(shard, line)
+            self.admission.journal.letter(shard, line)
 
     def withdrawal(self) -> Withdrawal:
         """Work that drops the URLs in memory that are not to be fetched here any more."""
-        serves, shard_of, sizes = self._sequencer.journal.serves, self.shard_of, self._sizes
+        serves, shard_of, sizes = self.sequencer.journal.serves, self.shard_of, self._sizes
         return Withdrawal(
-            self._lifecycle,
-            self._sequencer,
+            self.lifecycle,
+            self.sequencer,
             lambda site: serves(shard_of(site)),
             sizes.withdrawn,
         )
 
     def in_memory(self) -> set[int]:
         """The shards with a URL that is with its site, in flight, or not logged yet."""
-        return set(map(self.shard_of, self._sequencer.by_site))
+        return set(map(self.shard_of, self.sequencer.by_site))
 
     def parts(self) -> dict[str, SavedPart]:
         """Redis has the queues and the URLs seen."""

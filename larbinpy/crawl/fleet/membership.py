@@ -31,7 +31,7 @@ from larbinpy.fleet.node import Node, Thinning
 from larbinpy.fleet.ownership import shards_by_site
 from larbinpy.fleet.redis.board import RedisBoard
 from larbinpy.fleet.vault import Away, CrawlState, Part, Vault
-from larbinpy.frontier.view import FrontierView
+from larbinpy.frontier.frontier import Frontier
 from larbinpy.loop.clock import Clock
 from larbinpy.observe.snapshot import Totals
 from larbinpy.output.plug import NO_FEEDER, Feeder
@@ -344,7 +344,7 @@ class Membership:
         control: Control,
         totals: Totals,
         stats: Stats,
-        view: FrontierView,
+        frontier: Frontier,
         fetcher: Fetcher,
         finder: FinderProcess | None,
     ) -> None:
@@ -354,8 +354,8 @@ class Membership:
             totals,
             stats,
             state=lambda: control.state,
-            queued=lambda: view.owed,
-            seen=lambda: view.urls_seen,
+            queued=lambda: frontier.owed,
+            seen=lambda: len(frontier.seen),
             busy=lambda: fetcher.busy,
             handles=lambda: fetcher.size,
         )

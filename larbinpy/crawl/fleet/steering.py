@@ -489,7 +489,7 @@ class FleetControl(Control):
                 yield found if isinstance(found, Wait) else {"owner": True, **found}
             return
         began = first_time(self._totals.started)
-        search = decided(self._frontier.view, self._log, href, self._clock, began)
+        search = decided(self._frontier, self._log, href, self._clock, began)
         answer: Result = {"ok": True}
         for found in self._searches.run(search):
             if isinstance(found, Wait):

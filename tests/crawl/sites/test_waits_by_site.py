@@ -115,7 +115,7 @@ def test_fewer_connexions_are_the_limit_of_a_site_at_its_address(make: Make) -> 
     most = 0
     while world.frontier.owed:
         world.turn()
-        flying = [url.host for url in world.frontier.view.flying()]
+        flying = [url.host for url in world.frontier.ip_sites.flying()]
         assert flying.count("a.test") <= 1
         assert len(flying) <= 3
         most = max(most, len(flying))
@@ -127,7 +127,7 @@ def test_more_connexions_are_those_of_a_group(make: Make) -> None:
     world = make("waitDuration 0", "site a.test maxConnexionsBySite 3 end", pages=20)
     for _ in range(3):
         world.turn()
-    flying = [url.host for url in world.frontier.view.flying()]
+    flying = [url.host for url in world.frontier.ip_sites.flying()]
     assert flying.count("a.test") == 3
     assert len(flying) == 4
 
@@ -145,7 +145,7 @@ def test_after_a_kill_a_site_is_left_alone_for_its_longer_wait(make: Make) -> No
 
 
 def why(world: World, href: str) -> str:
-    facts = explain.standing_of(world.frontier.view, href, world.now)
+    facts = explain.standing_of(world.frontier, href, world.now)
     assert facts is not None
     return str(facts["why"])
 

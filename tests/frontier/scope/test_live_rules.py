@@ -10,7 +10,7 @@ from larbinpy.outcome import Outcome
 from larbinpy.parse import Kind, Link
 from larbinpy.storage.sizes import FrontierSizes, StoreSizes
 from larbinpy.url import Url
-from tests.support.frontiers import MakeWorld, World, registry_of, store_of
+from tests.support.frontiers import MakeWorld, World
 
 CONFIGURED = (
     parse_rule(False, "**/old/**").at("larbin.conf:3"),
@@ -148,8 +148,8 @@ def test_queued_urls_that_a_new_rule_rejects_leave(make: MakeWorld) -> None:
     link(world, *urls)
     world.run(world.now + 350)
     before = len(world.starts)
-    assert len(store_of(world.frontier)) > 0
-    assert registry_of(world.frontier).lengths()["ip_sites"] > 0
+    assert len(world.frontier.store) > 0
+    assert world.frontier.registry.lengths()["ip_sites"] > 0
     change(world, "**/y/*")
     world.run()
     ended = outcomes(world)
@@ -178,7 +178,7 @@ def test_a_site_whose_urls_are_all_rejected_gets_no_request(make: MakeWorld) -> 
     world.run()
     assert {start.href.split("/")[2] for start in world.starts[before:]} == {"b.test"}
     assert list(outcomes(world).values()).count(Outcome.REJECTED) >= 3
-    assert registry_of(world.frontier).lengths() == {"named_sites": 0, "ip_sites": 0}
+    assert world.frontier.registry.lengths() == {"named_sites": 0, "ip_sites": 0}
 
 
 def test_a_rule_that_is_dropped_in_time_rejects_nothing(make: MakeWorld) -> None:
@@ -206,7 +206,7 @@ def test_seeds_are_exempt_and_requests_in_flight_finish(make: MakeWorld) -> None
         "http://b.test/2": Outcome.REJECTED,
     }
     # The count of a rule is of URLs that ended with it.
-    assert world.frontier.view.scope.decided_by_rule == {"reject **": 1}
+    assert world.frontier.scope.decided_by_rule == {"reject **": 1}
 
 
 def test_seeds_that_are_queued_stay_and_a_link_among_them_leaves(make: MakeWorld) -> None:
@@ -233,7 +233,7 @@ def test_a_failed_request_is_not_tried_again(make: MakeWorld) -> None:
     change(world, "host:b.test")
     world.run()
     assert outcomes(world) == {"http://b.test/1": Outcome.ERR_50X}
-    assert world.frontier.view.scope.decided_by_rule == {"reject host:b.test": 0}
+    assert world.frontier.scope.decided_by_rule == {"reject host:b.test": 0}
     assert sum("b.test/1" in start.href for start in world.starts) == 1
 
 

@@ -23,12 +23,10 @@ from tests.support.frontiers import (
     WALL,
     MakeWorld,
     World,
-    addresses_of,
     left_alone,
     links,
     make_frontier,
     named,
-    registry_of,
     reply,
     states_of,
     taken,
@@ -78,7 +76,7 @@ def others(count: int = 3, start: Any = 0) -> list[str]:
 
 
 def here_now(here: World) -> set[str]:
-    return {site.key for site in here.frontier.view.sites()}
+    return {site.key for site in here.frontier.registry}
 
 
 def test_the_last_used_of_the_idle_sites_stay(world: MakeWorld) -> None:
@@ -95,12 +93,12 @@ def test_the_last_used_of_the_idle_sites_stay(world: MakeWorld) -> None:
 def test_states_and_counts_go_with_them(world: MakeWorld) -> None:
     here = world()
     visit(here, *others(9))
-    sites = registry_of(here.frontier)
-    assert (len(sites), sites.distinct, here.frontier.view.new_addresses) == (2, 9, 1)
+    sites = here.frontier.registry
+    assert (len(sites), sites.distinct, here.frontier.addresses.distinct_keys.new) == (2, 9, 1)
     assert states_of(sites) == {State.OPEN: 2}
     visit(here, *[f"{url}again" for url in others(9)])
     assert sites.distinct == 9
-    assert site_tables(here.frontier.view, here.now)["total"] == 9
+    assert site_tables(here.frontier.registry, here.now)["total"] == 9
 
 
 def test_a_wait_comes_back_with_the_site(world: MakeWorld) -> None:
@@ -110,7 +108,7 @@ def test_a_wait_comes_back_with_the_site(world: MakeWorld) -> None:
     asked = here.starts[-1].at
     visit(here, *others())
     assert "http://a.test" not in here_now(here)
-    sites = registry_of(here.frontier)
+    sites = here.frontier.registry
     assert left_alone(sites).keys() == {"http://a.test"}
     assert together(sites.pauses(here.now))["http://a.test"] == pytest.approx(asked + 500.1)
     assert together(sites.pauses(asked + 501)) == {}
@@ -144,7 +142,7 @@ def test_waits_that_have_passed_are_dropped(world: MakeWorld) -> None:
     here = world(*others(30), least=20, wait_by="site")
     here.run()
     here.frontier.sequence(here.now)
-    sites, ip_sites = registry_of(here.frontier), addresses_of(here.frontier)
+    sites, ip_sites = here.frontier.registry, here.frontier.addresses
     assert (len(left_alone(sites)), len(left_alone(ip_sites))) == (28, 30)
     here.now += 1000
     for _ in range(3):
@@ -172,30 +170,30 @@ def test_a_verdict_stays_behind(
     frontier = here.frontier
     assert here.outcomes()[HERE] is verdict
     assert "http://a.test" not in here_now(here)
-    assert not registry_of(frontier).wants_address("http://a.test", here.now)
-    refusal = explain.refusal(frontier.view, f"{HERE}x", here.now)
+    assert not frontier.registry.wants_address("http://a.test", here.now)
+    refusal = explain.refusal(frontier, f"{HERE}x", here.now)
     assert refusal is not None and refusal["reason"] == verdict.value
-    assert site_tables(frontier.view, here.now)["by_state"]["closed"] == 1
+    assert site_tables(frontier.registry, here.now)["by_state"]["closed"] == 1
     asked, started = len(here.asked), len(here.starts)
     visit(here, f"{HERE}soon")
     assert here.outcomes()[f"{HERE}soon"] is fast
     assert (len(here.asked), len(here.starts)) == (asked, started)
     here.now = closed_at + 3600
-    assert registry_of(frontier).wants_address("http://a.test", here.now)
+    assert frontier.registry.wants_address("http://a.test", here.now)
     here.names["a.test"], here.replies[ROBOTS] = ("198.51.100.1",), {"body": b""}
     visit(here, f"{HERE}later")
     assert here.outcomes()[f"{HERE}later"] is Outcome.SUCCESS
     for _ in range(5):
         frontier.sequence(here.now)
-    assert site_tables(frontier.view, here.now)["by_state"]["closed"] == 0
+    assert site_tables(frontier.registry, here.now)["by_state"]["closed"] == 0
 
 
 def test_closed_sites_are_evicted_first(world: MakeWorld) -> None:
     here = world(names={f"o{number}.test": "nxdomain" for number in range(20)}, retries=0)
     visit(here, HERE, "http://b.test/", *others(20))
     assert here_now(here) == {"http://a.test", "http://b.test"}
-    assert site_tables(here.frontier.view, here.now)["by_state"]["closed"] == 20
-    held = site_tables(here.frontier.view, here.now)["suspended"]
+    assert site_tables(here.frontier.registry, here.now)["by_state"]["closed"] == 20
+    held = site_tables(here.frontier.registry, here.now)["suspended"]
     assert len(held) == 20 and {each["reason"] for each in held} == {"noDNS"}
 
 
@@ -284,7 +282,7 @@ def test_dropped_rules_are_fetched_before_more_urls_are_admitted(world: MakeWorl
     for url in robots:
         body = b"User-agent: *\nDisallow: /1\nDisallow: /only-%s\n" % url.host.encode()
         frontier.robots_done(reply(url, body=body), here.now, WALL)
-    site = frontier.view.site(HERE)
+    site = frontier.registry.at(HERE)
     assert (site.state, site.rules, len(site.waiting)) == (State.OPEN, None, 100)
     frontier.sequence(here.now)
     assert (site.state, len(site.waiting)) == (State.RESOLVING, 100)
@@ -307,10 +305,10 @@ def test_a_name_with_many_ports_is_answered_bit_by_bit(world: MakeWorld) -> None
     assert frontier.next_name() == ("a.test", False)
     assert frontier.next_name() is None
     frontier.resolved(Answer("a.test", ("198.51.100.1",), None), here.now)
-    assert states_of(registry_of(frontier))[State.OPEN] == 10
+    assert states_of(frontier.registry)[State.OPEN] == 10
     assert frontier.deadline(here.now, can_open=False, can_ask=False) <= here.now
     frontier.sequence(here.now)
-    assert states_of(registry_of(frontier))[State.OPEN] == 210
+    assert states_of(frontier.registry)[State.OPEN] == 210
     here.run()
     assert set(here.outcomes().values()) == {Outcome.SUCCESS}
 
@@ -322,10 +320,10 @@ def test_waits_that_end_together_end_bit_by_bit(world: MakeWorld) -> None:
         frontier.sequence(here.now)
     while question := frontier.next_name():
         frontier.resolved(Answer(question[0], (), "timeout"), here.now)
-    assert states_of(registry_of(frontier))[State.WAITING] == 500
+    assert states_of(frontier.registry)[State.WAITING] == 500
     here.now += 15
     frontier.sequence(here.now)
-    assert states_of(registry_of(frontier))[State.WAITING] == 300
+    assert states_of(frontier.registry)[State.WAITING] == 300
     assert frontier.deadline(here.now, can_open=False, can_ask=False) <= here.now
     here.run()
     assert set(here.outcomes().values()) == {Outcome.SUCCESS}
@@ -342,7 +340,7 @@ def test_a_site_with_many_urls_is_given_up_at_once(world: MakeWorld) -> None:
     for url in flown:
         frontier.finished(reply(url, **DEAD), here.now, WALL)
     assert len(list(frontier.decided(MANY))) == 300
-    queues = frontier.view.queues()
+    queues = frontier.queues()
     assert (queues["named_sites"], queues["ip_sites"]) == (0, 0)
 
 
@@ -367,15 +365,15 @@ class SmallCrawl(Crawl):
     @invariant()
     def urls_are_counted_where_they_are(self) -> None:
         self.frontier.resize(2)
-        sites = registry_of(self.frontier)
+        sites = self.frontier.registry
         waiting = sum(number_of_pages(site.waiting) + len(site.retries) for site in sites)
         assert sites.lengths()["named_sites"] == waiting
         assert sites.lengths()["ip_sites"] == sum(number_of_pages(site.ready) for site in sites)
-        assert all(len(one) or one.in_flight for one in addresses_of(self.frontier))
+        assert all(len(one) or one.in_flight for one in self.frontier.addresses)
 
     @invariant()
     def the_idle_are_known(self) -> None:
-        sites = registry_of(self.frontier)
+        sites = self.frontier.registry
         sites.notable()
         assert {site for site in sites if site in sites._idle} == {s for s in sites if s.idle}
 

@@ -24,7 +24,6 @@ from tests.support.frontiers import (
     MakeWorld,
     World,
     make_frontier,
-    registry_of,
     reply,
     site_in,
 )
@@ -159,7 +158,7 @@ def test_pages_and_requests_under_way_never_exceed_the_limit(
     while world.frontier.owed:
         world.turn()
         done = sum(fate.outcome is Outcome.SUCCESS for fate in world.fates if "a.test" in fate.href)
-        flying = sum(url.host == "a.test" for url in world.frontier.view.flying())
+        flying = sum(url.host == "a.test" for url in world.frontier.ip_sites.flying())
         assert done + flying <= 4
         world.now += 0.05
     outcomes = [fate.outcome for fate in world.fates if "a.test" in fate.href]
@@ -259,7 +258,7 @@ def test_the_count_of_an_evicted_site_is_kept(make: MakeWorld) -> None:
         for host in "abc":
             world.frontier.seed(f"http://{host}.test/{number}")
             world.run()
-    assert [site.host for site in registry_of(world.frontier)] == ["c.test"]
+    assert [site.host for site in world.frontier.registry] == ["c.test"]
     got = {href: outcome.value for href, outcome in world.outcomes().items()}
     assert [got[f"http://a.test/{n}"] for n in range(4)] == ["success"] * 2 + ["siteLimit"] * 2
     assert [got[f"http://b.test/{n}"] for n in range(1, 4)] == ["success"] * 2 + ["siteLimit"]
@@ -335,7 +334,7 @@ def test_explain_names_the_block_that_sets_a_retry(make: MakeWorld) -> None:
 
 
 def why(world: World, href: str) -> str:
-    facts = explain.standing_of(world.frontier.view, href, world.now)
+    facts = explain.standing_of(world.frontier, href, world.now)
     assert facts is not None
     return str(facts["why"])
 
@@ -345,7 +344,7 @@ def test_explain_names_the_limit(make: MakeWorld) -> None:
     by_host = {"a.test": limited(pages=1, sources=sources)}
     world = make("http://a.test/0", by_host=by_host)
     world.run()
-    assert explain.refusal(world.frontier.view, "http://a.test/new", world.now) == {
+    assert explain.refusal(world.frontier, "http://a.test/new", world.now) == {
         "reason": "siteLimit",
         "rule": "site",
         "why": "its site has reached a limit: limitPageBySite 1, larbin.conf:7",
@@ -358,8 +357,8 @@ def test_explain_names_the_limit_of_an_evicted_site(make: MakeWorld) -> None:
     world = make(*seeds, by_host={"a.test": limited(pages=1)}, frontier_sizes=sizes)
     world.run()
     world.frontier.sequence(world.now)
-    assert world.frontier.view.site("http://a.test/") is None
-    facts = explain.refusal(world.frontier.view, "http://a.test/new", world.now)
+    assert world.frontier.registry.at("http://a.test/") is None
+    facts = explain.refusal(world.frontier, "http://a.test/new", world.now)
     assert facts is not None
     assert facts["why"] == "its site has reached a limit: limitPageBySite 1"
 
@@ -418,11 +417,11 @@ def test_a_closed_site_whose_urls_have_left_is_not_waited_for(
     for _ in range(4):
         world.turn()
         world.now += 60
-    sleeper = world.frontier.view.asleep()
+    sleeper = world.frontier.ip_sites.asleep()
     assert sleeper is not None and sleeper.key == "http://a.test"
     world.frontier.add_rule(False, "**/x")
     world.turn()
-    assert world.frontier.view.asleep() is None
+    assert world.frontier.ip_sites.asleep() is None
 
 
 def test_explain_says_when_a_site_is_asked_next(make: MakeWorld, night: SiteHours) -> None:
@@ -432,7 +431,7 @@ def test_explain_says_when_a_site_is_asked_next(make: MakeWorld, night: SiteHour
     world = make("http://a.test/", by_host=by_host)
     world.turn()
     world.turn()
-    facts = explain.standing_of(world.frontier.view, "http://a.test/", world.now)
+    facts = explain.standing_of(world.frontier, "http://a.test/", world.now)
     assert facts is not None
     assert (facts["waits_for"], facts["in_s"]) == ("hours", 36000.0)
     assert facts["why"] == (
@@ -533,7 +532,7 @@ def test_sites_that_are_asleep_take_no_time(make: MakeWorld) -> None:
     for _ in range(5):
         world.turn()
         world.now += 1
-    assert world.frontier.view.asleep() is not None
+    assert world.frontier.ip_sites.asleep() is not None
     hours.asked = 0
     for _ in range(10):
         world.turn()

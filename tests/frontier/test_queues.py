@@ -17,22 +17,22 @@ def test_queues_count_urls_where_they_are(frontier: Frontier) -> None:
     for number in range(4):
         frontier.seed(f"http://a.test/{number}")
     frontier.seed("http://b.test/", priority=True)
-    assert frontier.view.queues()["ordinary"] == 4
-    assert frontier.view.queues()["priority"] == 1
+    assert frontier.queues()["ordinary"] == 4
+    assert frontier.queues()["priority"] == 1
     frontier.sequence(0.0)
-    assert frontier.view.queues()["named_sites"] == 5
+    assert frontier.queues()["named_sites"] == 5
     for _ in range(2):
         name = named(frontier)
         frontier.resolved(Answer(name, (name,), None), 0.0)
     # The requests for two robots.txt files are ready; they are no URLs of the crawl.
-    queues = frontier.view.queues()
-    assert (queues["named_sites"], queues["ip_sites"], frontier.view.owed) == (5, 0, 5)
-    waiting = [str(site.describe(0.0)["waiting"]) for site in frontier.view.sites()]
+    queues = frontier.queues()
+    assert (queues["named_sites"], queues["ip_sites"], frontier.owed) == (5, 0, 5)
+    waiting = [str(site.describe(0.0)["waiting"]) for site in frontier.registry]
     assert sorted(waiting) == ["1", "4"]
     first = taken(frontier, 0.0)
     frontier.robots_done(reply(first, 404), 0.0, WALL)
     frontier.take(0.0)
-    queues = frontier.view.queues()
+    queues = frontier.queues()
     assert queues["in_flight"] == 1
     assert queues["named_sites"] + queues["ip_sites"] + queues["in_flight"] == 5
 
@@ -43,7 +43,7 @@ def test_queues_count_urls_set_aside(tmp_path: Path) -> None:
         frontier.seed(f"http://a.test/{number}")
         frontier.seed(f"http://b.test/{number}", priority=True)
     frontier.sequence(0.0)
-    assert frontier.view.queues() == {
+    assert frontier.queues() == {
         "priority": 0,
         "ordinary": 0,
         "priority_wait": 3,
@@ -57,12 +57,12 @@ def test_queues_count_urls_set_aside(tmp_path: Path) -> None:
 
 def test_the_gate(tmp_path: Path) -> None:
     frontier = make_frontier(tmp_path, max_urls=2)
-    assert frontier.view.gate() == (True, "")
+    assert frontier.sequencer.gate() == (True, "")
     for number in range(3):
         frontier.seed(f"http://a.test/{number}")
-    assert frontier.view.gate() == (True, "")
+    assert frontier.sequencer.gate() == (True, "")
     frontier.sequence(0.0)
-    assert frontier.view.gate() == (False, "http://a.test has 1 URLs")
+    assert frontier.sequencer.gate() == (False, "http://a.test has 1 URLs")
     frontier.close()
 
 
@@ -71,5 +71,5 @@ def test_the_gate_of_a_full_memory(tmp_path: Path) -> None:
     for number in range(3):
         frontier.seed(f"http://a.test/{number}")
     frontier.sequence(0.0)
-    assert frontier.view.gate() == (False, "1 URLs in memory")
+    assert frontier.sequencer.gate() == (False, "1 URLs in memory")
     frontier.close()
