@@ -323,9 +323,6 @@ class Config:
     pages_connexions: int = setting(
         "pagesConnexions", count(1, 100_000), 100, "pages to fetch at the same time", live=True
     )
-    readers: int = setting(
-        "readers", count(0, 1000), 0, "no effect; the crawl itself reads all pages"
-    )
     max_page_size: int = setting(
         "maxPageSize", size(1, 1 << 30), 8 << 20, "most bytes to read of a page", by_site=True
     )

@@ -166,7 +166,7 @@ class SavedSessions(SavedPart):
             self._held = data
 
     def load(self, mark: Mark) -> None:
-        if mark is None or not mark["number"]:
+        if not mark["number"]:
             return
         # A user who removes the file wants to log in again.
         with suppress(FileNotFoundError):
@@ -311,8 +311,7 @@ class Journals(SavedPart):
 
     def load(self, mark: dict[str, Any]) -> None:
         self._log.load(mark)
-        # States of earlier versions have no links.
-        self._links.load(mark.get("links"))
+        self._links.load(mark["links"])
 
     def clear(self) -> None:
         self._log.clear()
@@ -337,7 +336,7 @@ def saved_by(
         parts={"log": log, **written, **frontier.parts(), **more},
         values={**frontier.values(), **values},
         disks={} if disk is None else {"outputs": disk},
-        newer=["rules", "traps", "site_counts", *more, *values],
+        optional=["revisit"],
     )
 
 

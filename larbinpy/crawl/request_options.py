@@ -21,7 +21,7 @@ from larbinpy.fetch.cookies import login_jar
 from larbinpy.fetch.options import Refusal, RequestOptions
 from larbinpy.outcome import Outcome
 from larbinpy.storage.files import write_atomic
-from larbinpy.url import LoginRequest, Url, has_control, login_of, site_of, split, typed
+from larbinpy.url import LoginRequest, Url, login_of, site_of, split, typed
 
 #: Types that may have links: pages, feeds and sitemaps, and documents without a type.
 _PAGES = frozenset(
@@ -156,13 +156,7 @@ class Logins:
 
 
 def _read(path: Path) -> dict[str, str]:
-    saved = json.loads(path.read_bytes())
-    # An earlier version took logins that no request can carry.
-    return {
-        site: login
-        for site, login in saved.items()
-        if isinstance(login, str) and not has_control(login)
-    }
+    return {site: str(login) for site, login in json.loads(path.read_bytes()).items()}
 
 
 #: Sites whose options are remembered; making them anew takes some 20 us.

@@ -95,8 +95,8 @@ class SavedNode(NamedTuple):
 
     crawl: str
     share: str
-    #: The name of the crawl; empty in states of earlier versions.
-    name: str = ""
+    #: The name of the crawl.
+    name: str
 
 
 def saved_node(folder: Path) -> SavedNode | None:
@@ -104,7 +104,7 @@ def saved_node(folder: Path) -> SavedNode | None:
     with suppress(StateError), State(folder).reading() as manifest:
         if "fleet" in manifest:
             fleet = manifest["fleet"]
-            return SavedNode(str(fleet["crawl"]), str(fleet["share"]), str(fleet.get("name", "")))
+            return SavedNode(str(fleet["crawl"]), str(fleet["share"]), str(fleet["name"]))
     return None
 
 
@@ -167,7 +167,6 @@ OWN = frozenset(
         "pagesConnexions",
         "printStats",
         "proxy",
-        "readers",
         "roundTime",
         "saveCookies",
         "shards",

@@ -9,7 +9,7 @@ Takes URLs that the rules reject out of the queues in memory, after a change of 
 The saved parts of the frontier: digests; and the area of the seeds, waits, counts, rules.
 """
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
@@ -91,22 +91,17 @@ class SavedDigests(SavedPart):
 
 
 class SavedSeedArea(SavedValue):
-    """The area that lockSite and `stay` keep to: its hosts, or with places a table of both.
-
-    Earlier versions have a list of places.
-    """
+    """The area that lockSite and `stay` keep to."""
 
     def __init__(self, area: SeedArea) -> None:
         self._area = area
 
-    def cut(self, now: float, *, ended: bool) -> list[str] | dict[str, Any]:
-        hosts = list(self._area.hosts)
-        return {"hosts": hosts, "places": dict(self._area.places)} if self._area.places else hosts
+    def cut(self, now: float, *, ended: bool) -> dict[str, Any]:
+        return {"hosts": list(self._area.hosts), "places": dict(self._area.places)}
 
-    def load(self, value: list[str] | dict[str, Any], now: float) -> None:
-        table = value if isinstance(value, dict) else {"hosts": value, "places": {}}
-        places = {str(place): int(count) for place, count in Counter(table["places"]).items()}
-        self._area.load(map(str, table["hosts"]), places)
+    def load(self, value: dict[str, Any], now: float) -> None:
+        places = {str(place): int(count) for place, count in value["places"].items()}
+        self._area.load(map(str, value["hosts"]), places)
 
 
 class SavedWaits(SavedValue):
@@ -506,9 +501,8 @@ class Frontier:
         For looking at a stopped crawl: nothing may be added then.
         """
         for key, value in self.values().items():
-            if key in manifest:  # states of earlier versions lack some
-                value.load(manifest[key], now)
-        self._counts.load(manifest.get("site_counts"))
+            value.load(manifest[key], now)
+        self._counts.load(manifest["site_counts"])
         self.seen.read(manifest["seen"])
         self.store.load(manifest[KEY])
 

@@ -454,10 +454,7 @@ class LiveRules:
         for accept, pattern in reversed(changes["added"]):
             self.add(bool(accept), str(pattern))
         self._dropped = [str(text) for text in changes["dropped"]]
-        # States of earlier versions have the changes alone.
-        earlier = bool(self._added or self._dropped)
-        differ = changes.get("in_force", self._texts()) != self._texts()
-        self.were_others = bool(changes.get("were_others", earlier)) or differ
+        self.were_others = bool(changes["were_others"]) or changes["in_force"] != self._texts()
 
     def _texts(self) -> list[str]:
         return [rule.text for rule in self.current]

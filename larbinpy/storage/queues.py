@@ -316,7 +316,6 @@ KEY = "store"
 _ORDINARY = "-"
 _PRIORITY = "+"
 _PRIORITY_BIT, _SEED_BIT, _REQUISITE_BIT = 1, 2, 4
-#: Lines of earlier versions lack these bits.
 _REDIRECT_BIT, _SITEMAP_BIT, _GUESS_BIT = 8, 16, 32
 #: The bits above these are the origin.
 _ORIGIN_SHIFT = 8

@@ -47,7 +47,7 @@ _DAMAGE = (
     ArithmeticError,
     RecursionError,
 )
-_FORMAT = 3
+_FORMAT = 1
 #: Entries of the manifest encoded at once. The temporary objects of a thousand entries fit into
 #: the processor's cache; encoding all entries at once takes three times as long.
 _ENTRIES = 1000
@@ -146,8 +146,8 @@ class Saved:
     values: Mapping[str, SavedValue] = field(default_factory=dict)
     #: By the key of the part whose files they flush; this is done before any sync.
     disks: Mapping[str, Disk] = field(default_factory=dict)
-    #: Keys of parts and values that the states of earlier versions lack.
-    newer: Collection[str] = ()
+    #: Keys of values that not every run has, so that a state may lack them.
+    optional: Collection[str] = ()
 
 
 class StateError(UserError):
@@ -293,13 +293,11 @@ class State:
         """
         with self.reading("; --scratch starts anew") as manifest:
             ended = bool(manifest["ended"])
-            lacking = set(saved.newer).difference(manifest)
             for key, value in saved.values.items():
-                if key not in lacking:
+                if key in manifest or key not in saved.optional:
                     value.load(manifest[key], now)
             for key in reversed(saved.parts):
-                if key not in lacking:
-                    saved.parts[key].load(manifest[key])
+                saved.parts[key].load(manifest[key])
         return ended
 
     def _manifest(self) -> dict[str, Any]:

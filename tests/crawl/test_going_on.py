@@ -147,18 +147,6 @@ def test_after_a_kill_the_totals_fit_the_log(chain: Web, crawl: Worlds) -> None:
     assert report["success"] == len(lines) == len(again.fates) == 10
 
 
-def test_a_state_without_totals_is_continued(chain: Web, crawl: Worlds) -> None:
-    first = crawl(*CHAIN, "limitPage 4", seeds=SEED)
-    path = first.folder / "state/state.json"
-    manifest = saved(first)
-    for key in ("totals", "paused", "settings"):
-        del manifest[key]
-    path.write_text(json.dumps(manifest))
-    again = crawl(*CHAIN, folder=first.folder, start=Start.RESUME, seeds=SEED)
-    assert (again.code, again.crawl.report["success"]) == (0, 6)
-    assert len(again.fetched) == 10
-
-
 @pytest.mark.parametrize(
     "totals", [{}, {"started": 0, "elapsed_s": 0, "counts": {"totals": {"pages": "x"}}}, 7]
 )

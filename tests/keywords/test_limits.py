@@ -1,14 +1,12 @@
 """The keywords that bound a crawl and its pages. Times in seconds, sizes in bytes."""
 
-import os
 import socket
-from pathlib import Path
 
 import pytest
 
 from tests.support.keywords import effect_of
 from tests.support.smallweb import Answer, Web
-from tests.support.smallworld import World, Worlds
+from tests.support.smallworld import Worlds
 
 pytest_plugins = ["tests.support.smallcrawls"]
 pytestmark = pytest.mark.slow
@@ -82,22 +80,6 @@ def test_max_page_size_is_what_is_read_of_a_page(web: Web, crawl: Worlds) -> Non
     assert world.fates["a.test/declared"]["detail"] == "30003 bytes, and maxPageSize is 20480"
     assert world.fetched == {"a.test/", "a.test/small"}
     assert crawl().fates["a.test/large"]["size"] == 30_003
-
-
-@effect_of("readers")
-def test_readers_have_no_effect(web: Web, crawl: Worlds) -> None:
-    web.page("a.test/", "/1", "/2")
-    web.pages("a.test/1", "a.test/2")
-    children: list[str] = []
-
-    def watch(world: World) -> None:
-        children.append(Path(f"/proc/self/task/{os.getpid()}/children").read_text())
-
-    without = crawl(watch=watch)
-    with_them = crawl("readers 3", watch=watch)
-    assert with_them.outcomes == without.outcomes
-    assert len(with_them.fetched) == 3
-    assert len(set(children)) == 1
 
 
 @effect_of("timeoutPage")

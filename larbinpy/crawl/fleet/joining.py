@@ -108,7 +108,7 @@ class Entry:
             raise of_another(Path(self._config.state_dir))
 
     def _check_crawl(self, before: SavedNode) -> None:
-        if before.name and before.name != self._address.name:
+        if before.name != self._address.name:
             raise of_another(Path(self._config.state_dir), before.name)
 
     def _check_name(self, found: Found) -> None:

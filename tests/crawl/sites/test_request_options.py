@@ -1,6 +1,5 @@
 """The options of the requests to each site, and the logins among them."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -96,14 +95,6 @@ def test_the_proxies_of_blocks_are_looked_up_at_the_start(tmp_path: Path) -> Non
 @pytest.mark.parametrize("login", ["us%00er:pw", "us:p%0aw", "us:p%7f", "%1b"])
 def test_a_login_with_a_control_character_is_not_learned(tmp_path: Path, login: str) -> None:
     assert options(tmp_path, f"http://{login}@a.test/").of("http://a.test").login == ""
-
-
-def test_saved_logins_that_no_request_can_carry_are_dropped(tmp_path: Path) -> None:
-    saved = {"http://a.test": "me:\0", "http://b.test": "me:ok", "http://c.test": 5}
-    (tmp_path / "logins.json").write_text(json.dumps(saved))
-    logins = Logins(tmp_path)
-    logins.load(3)
-    assert [logins.of(site) for site in saved] == ["", "me:ok", ""]
 
 
 def test_a_proxy_login_has_no_control_characters() -> None:

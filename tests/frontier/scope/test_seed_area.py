@@ -81,12 +81,6 @@ def test_a_seed_that_redirects_elsewhere_keeps_its_folder() -> None:
     assert area.has("http://a.test/other") and area.has("http://b.test/docs/y")
 
 
-def test_states_of_earlier_versions_have_a_list_of_places() -> None:
-    area = SeedArea("prefix")
-    SavedSeedArea(area).load({"hosts": ["a.test"], "places": ["a.test/x/"]}, 0)
-    assert area.has("http://a.test/x/y") and not area.has("http://a.test/y")
-
-
 @pytest.mark.parametrize("stay", ["page", "prefix", "host", "domain", "any"])
 def test_what_is_saved_is_the_same_area(stay: str) -> None:
     area, again = SeedArea(stay), SeedArea(stay)
@@ -95,12 +89,6 @@ def test_what_is_saved_is_the_same_area(stay: str) -> None:
     for url in [*URLS, "http://c.test/", "http://c.test/x", "http://x.c.test/"]:
         assert area.has(url) == again.has(url)
     assert list(area.hosts) == list(again.hosts)
-
-
-def test_states_of_earlier_versions_have_hosts_alone() -> None:
-    area = SeedArea("host")
-    SavedSeedArea(area).load(["a.test"], 0)
-    assert area.has("http://a.test/x")
 
 
 HOSTS = st.sampled_from(["a.test", "b.test", "www.a.test", "a.test:81"])
