@@ -100,6 +100,10 @@ class Engine:
         # Whether there is no room on the disk, for this turn.
         self._stalled = False
 
+    def __repr__(self) -> str:
+        stages = (self._fetcher, self._intake, self._names, self._frontier)
+        return f"<Engine {self._mode} {' '.join(map(repr, stages))}>"
+
     def turn(self, wake_by: float = inf) -> float:
         """One turn through all stages; returns the time it began.
 

@@ -153,6 +153,9 @@ class Intake:
         # The time of this step.
         self._now = 0.0
 
+    def __repr__(self) -> str:
+        return f"<Intake {len(self._landed)} landed>"
+
     def land(self, pages: Sequence[Page]) -> None:
         """Queue pages that the fetcher has completed."""
         for page in pages:

@@ -176,6 +176,9 @@ class Resolver:
         self.answered = 0
         self._asked = self._cached = self._expected = self._failed = 0
 
+    def __repr__(self) -> str:
+        return f"<Resolver {self.in_flight} in flight, {self.queued} queued>"
+
     # -- asking
 
     @property

@@ -101,6 +101,9 @@ class Turns:
         self._now = 0.0
         self._aborted = False
 
+    def __repr__(self) -> str:
+        return f"<Turns {self._waiting} wait, {self._fetcher!r}>"
+
     @property
     def _waiting(self) -> int:
         return len(self._parked)
@@ -225,6 +228,9 @@ class LocalShards:
         self.seed: Callable[[], bool] = lambda: False
         #: Whether something was aborted, so that the frontier is not complete any more.
         self.broken = False
+
+    def __repr__(self) -> str:
+        return f"<LocalShards {self._frontier!r}>"
 
     def loaded(self, shard: int, part: Part, lines: Sequence[tuple[int, str]]) -> None:
         self._frontier.take_over(part.counts, part.waits, self._clock())

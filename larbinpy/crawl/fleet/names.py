@@ -122,6 +122,9 @@ class SharedNames:
         self._next = 0.0
         self._tell_at = 0.0
 
+    def __repr__(self) -> str:
+        return f"<SharedNames {len(self._finds)} looked up, {self._resolver!r}>"
+
     @property
     def room(self) -> int:
         return self._resolver.room - self._waiting
