@@ -1,7 +1,9 @@
 """The board on a real Redis."""
 
 import time
+from functools import partial
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -101,6 +103,45 @@ def test_shares_are_never_more_than_the_limit(boards: Boards) -> None:
     assert nodes[0].draw("s0", totals[0], 100).left == 150 - sum(totals.values())
 
 
+def test_a_lower_limit_takes_nothing_back_that_was_drawn(boards: Boards) -> None:
+    node, operator = boards(), boards()
+    node.open(SETTINGS)
+    operator.find()
+    assert node.draw("a", 50, 100) == (50, 50, 100)
+    operator.change("limitPage", "30", 30, 100)
+    assert node.draw("a", 60, 100) == (50, -20, 30)
+    assert node.draw("b", 10, 100) == (0, -20, 30)
+    # Its node gives back what it has not fetched.
+    assert node.draw("a", 25, 100) == (25, 5, 30)
+    assert node.draw("b", 10, 100) == (5, 0, 30)
+
+
+def test_the_time_of_a_crawl_begins_with_its_first_node(
+    boards: Boards, shared_redis: RedisServer
+) -> None:
+    node = boards()
+    node.open(SETTINGS)
+    key = f"lb:{{{node.vault.name}}}:crawl"
+    started = []
+    for _ in range(2):
+        answers: list[Any] = []
+        node.vault.find(answers.append, begin=True)
+        node.until(partial(bool, answers))
+        started.append(answers[0].started)
+        # A node that joins later does not begin it anew.
+        shared_redis("HSET", key, "started", "1000")
+    assert time.time() - 60 < started[0] and started[1] == 1000
+
+
+def test_answers_are_kept_for_a_minute(boards: Boards, shared_redis: RedisServer) -> None:
+    node = boards()
+    node.begin("a", SETTINGS)
+    order = node.order("save")
+    node.vault.answer(order, {"node": "a"}, lambda _: None)
+    assert node.answers(order) == [{"node": "a"}]
+    assert 50 < shared_redis("TTL", f"lb:{{{node.vault.name}}}:answer:{order}") <= 60
+
+
 def test_seeds_make_a_finished_crawl_run_again(boards: Boards) -> None:
     node, operator = boards(), boards()
     node.begin("a", SETTINGS)
@@ -124,6 +165,11 @@ def test_a_crawl_does_not_finish_if_seeds_came_during_the_proof(boards: Boards) 
     # By now the looks have proven the end.
     assert node.declare(CrawlState.RUNNING, CrawlState.FINISHED) is CrawlState.RUNNING
     for _ in range(2):
+        operator.seed({3: b"=seed"})
+        node.look()
+    # The last seeds came between the two.
+    assert node.declare(CrawlState.RUNNING, CrawlState.FINISHED) is CrawlState.RUNNING
+    for _ in range(2):
         node.look()
     assert node.declare(CrawlState.RUNNING, CrawlState.FINISHED) is CrawlState.FINISHED
 
@@ -143,6 +189,11 @@ def test_the_area_is_known_before_letters_and_shards_are_taken(boards: Boards) -
     first.post({2: b"=letter"})
     second.load(2, "")
     assert applied == ["host a.test", "host b.test"]
+    # A node that takes nothing knows it soon: its own links may lead there.
+    logs[0].note("host c.test")
+    first.post({})
+    second.beat("b")
+    second.until(lambda: len(applied) == 3)
 
 
 def test_a_large_area_comes_whole(boards: Boards) -> None:

@@ -148,5 +148,27 @@ def test_a_clock_put_back_is_said() -> None:
     ]
 
 
+def test_a_turn_that_ended_is_neither_renewed_nor_ended_again() -> None:
+    redis = Redis()
+    redis.ask()
+    redis.turns.rest(ADDRESS, 3000)
+    assert [arguments[2] for arguments, _ in redis.sent] == [b"3000"]
+    redis.turns.renew([ADDRESS], 5000)
+    redis.turns.rest(ADDRESS, 3000)
+    assert len(redis.sent) == 1
+
+
+def test_turns_of_the_session_before_are_left_alone() -> None:
+    """Another may have them by now: Redis can have forgotten them."""
+    redis = Redis()
+    redis.ask()
+    redis.turns.renew([ADDRESS], 5000)
+    assert len(redis.sent) == 1
+    redis.turns.begin("one.2")
+    redis.turns.renew([ADDRESS], 5000)
+    redis.turns.rest(ADDRESS, 3000)
+    assert len(redis.sent) == 1
+
+
 def test_an_away_is_passed_on() -> None:
     assert isinstance(Redis().ask(Away())[1], Away)

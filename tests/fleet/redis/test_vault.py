@@ -13,6 +13,7 @@ from larbinpy.fleet.redis.scripts import wrong_type
 from larbinpy.fleet.vault import (
     Away,
     Behind,
+    Crawl,
     CrawlState,
     Owned,
     SiteWait,
@@ -301,6 +302,47 @@ def test_a_turn_that_was_forgotten_rests_all_the_same(
     engine("DEL", key)
     one.vault.rest("192.0.2.1", 60000)
     assert one.turn("192.0.2.1", 5000) > 5000
+
+
+def test_a_turn_that_was_forgotten_is_granted_again_by_its_renewal(
+    engine: RedisServer, connect: Connect
+) -> None:
+    name = f"renewed{engine.port}"
+    one, two = connect(engine.port, name), connect(engine.port, name)
+    one.begin("one.1")
+    two.begin("two.1")
+    assert one.turn("192.0.2.1", 5000) == 0
+    assert engine("DEL", f"lb:{name}:a:192.0.2.1") == 1
+    one.vault.renew(["192.0.2.1"], 60000)
+    one.turn("192.0.2.2", 1)
+    assert 55000 < two.turn("192.0.2.1", 5000) <= 60000
+
+
+def test_a_crawl_whose_making_was_not_answered_was_made_all_the_same(
+    engine: RedisServer, connect: Connect
+) -> None:
+    one, two = (connect(engine.port, f"made{engine.port}") for _ in range(2))
+
+    def is_made(asker: Asker, id: str) -> bool:
+        found: list[Crawl | Away] = []
+        asker.vault.open(SETTINGS, found.append, id)
+        asker.until(lambda: found)
+        assert isinstance(found[0], Crawl)
+        return found[0].created
+
+    assert [is_made(one, "a"), is_made(one, "a"), is_made(two, "b")] == [True, True, False]
+
+
+def test_a_shard_is_taken_with_its_number_alone(engine: RedisServer, connect: Connect) -> None:
+    one = connect(engine.port)
+    one.begin("one.1")
+    assert one.take(0, "", 0, "one.1") == Taken(1)
+    assert one.take(0, "", 0, "one.1") == Taken(1), "the answer to the first was lost"
+    assert one.commit(0, "one.1", 1, commit_of()) is Verdict.DONE
+    for n in (0, 2, 5):
+        assert one.take(0, "", n, "one.1") == Owned("one.1", 2)
+    assert one.take(0, "one.1", 1, "two.1") == Owned("one.1", 2)
+    assert one.take(0, "one.1", 2, "two.1") == Taken(3)
 
 
 def test_scripts_that_the_server_forgot_are_loaded_again(
