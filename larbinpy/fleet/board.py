@@ -12,14 +12,12 @@ them. So what widens the area is an entry in a log that all nodes share, and eac
 once on each node.
 
 The share of a node in limitPage, which is that of the whole crawl.
-
-Names that all nodes share, as those who decide see them in Redis.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
-from larbinpy.fleet.vault import Crawl, CrawlState, Then
+from larbinpy.fleet.vault import Crawl, CrawlState
 from larbinpy.url import host_of
 
 #: Seconds without a report after which a node is shown as silent; it reports each 2 s.
@@ -263,30 +261,3 @@ class PageShare:
     def gave_back(self, answer: Drawn) -> None:
         self.drawn(answer)
         self._given_back = True
-
-
-class Shared(NamedTuple):
-    """The addresses of a name, and the Unix time until which they are used."""
-
-    addresses: tuple[str, ...]
-    until: float
-
-
-class NameVault(Protocol):
-    """Names in Redis; `then` is called as by the verbs of a `Vault`."""
-
-    @property
-    def trouble(self) -> str:
-        """Why Redis has to be waited for; "" otherwise."""
-
-    def find(self, name: str, then: Then[Shared | None]) -> None:
-        """The answer that a node learned for `name`, even if it has expired."""
-
-    def learn(self, name: str, shared: Shared) -> None:
-        """Keep the addresses of a name; nobody hears whether it was done."""
-
-    def learn_absent(self, names: Sequence[str]) -> None:
-        """Tell all nodes that these names do not exist."""
-
-    def absent(self, cursor: str, then: Then[tuple[str, Sequence[str]]]) -> None:
-        """Some names that do not exist, and the next cursor; the first is a Unix time in ms."""

@@ -1,9 +1,8 @@
 """Requests wait for their turns at an address."""
 
-from collections.abc import Callable
-
 from larbinpy.crawl.fleet.membership import LEASE, Turns
 from larbinpy.fetch.options import Request, RequestOptions
+from larbinpy.fleet.vault import Away, Then
 from larbinpy.url import Url
 from tests.support.enginefakes import FakeFetcher
 
@@ -12,22 +11,22 @@ class FakeTurns:
     """Turns that the test grants."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[str, Callable[[float | None], None]]] = []
+        self.asked: list[tuple[str, Then[int]]] = []
         self.renewed: list[list[str]] = []
         self.rests: list[tuple[str, float]] = []
 
-    def turn(self, address: str, lease: float, then: Callable[[float | None], None]) -> None:
-        assert lease == LEASE + 2.0
+    def turn(self, address: str, ms: int, then: Then[int]) -> None:
+        assert ms == (LEASE + 2.0) * 1000
         self.asked.append((address, then))
 
-    def renew(self, addresses: list[str], lease: float) -> None:
+    def renew(self, addresses: list[str], ms: int) -> None:
         self.renewed.append(addresses)
 
-    def rest(self, address: str, wait: float) -> None:
-        self.rests.append((address, wait))
+    def rest(self, address: str, ms: int) -> None:
+        self.rests.append((address, ms / 1000))
 
     def answer(self, wait: float | None) -> None:
-        self.asked.pop(0)[1](wait)
+        self.asked.pop(0)[1](Away() if wait is None else int(wait * 1000))
 
 
 class Hall:
@@ -38,7 +37,7 @@ class Hall:
         self.wait = 2.0
         self.turns = Turns(
             self.fetcher,  # type: ignore[arg-type]
-            self.taker,
+            self.taker,  # type: ignore[arg-type]
             lambda: self.wait,
             lambda: self.certain,
             lambda request: request.address,

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from larbinpy.crawl.fleet.names import NameSharing, SharedNames
+from larbinpy.crawl.fleet.names import SharedNames, Sharing
 from larbinpy.dns.cache import NameCache
-from larbinpy.fleet.board import Shared
+from larbinpy.fleet.redis.board import Shared
 from larbinpy.fleet.vault import Away, Then
 from tests.support.resolverworld import World
 
@@ -54,7 +54,11 @@ class NamesWorld(World):
         super().__init__()
         self.redis = redis
         self.ahead = 0.0
-        sharing = NameSharing(redis, lambda: self.now + 1e9 + self.ahead, TIME)
+        sharing = Sharing(
+            redis,  # type: ignore[arg-type]
+            lambda: self.now + 1e9 + self.ahead,
+            TIME,
+        )
         self.cache: NameCache = sharing.cache(1000, 1000, TIME)
         self.resolver()
         self.names: SharedNames = sharing.names(self.it)

@@ -21,7 +21,7 @@ from larbinpy.crawl.fleet.frontier import (
     post_all,
 )
 from larbinpy.crawl.fleet.membership import Membership
-from larbinpy.crawl.fleet.names import NameSharing
+from larbinpy.crawl.fleet.names import Sharing
 from larbinpy.crawl.mode import Mode, Restart
 from larbinpy.crawl.parts import Kinds
 from larbinpy.crawl.request_options import Logins
@@ -324,7 +324,7 @@ class Fleet:
         logins.add_shared(folder.parent)
         return logins
 
-    def names(self, wall: Clock) -> NameSharing:
+    def names(self, wall: Clock) -> Sharing:
         config = self.config
         names = RedisNames(self.vault.client, self.crawl.id, config.shards, wall)
-        return NameSharing(names, wall, config.dns_cache_time)
+        return Sharing(names, wall, config.dns_cache_time)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from heapq import heappop, heappush
 from itertools import count
 from math import inf
-from typing import Any, Protocol
+from typing import Any
 
 from larbinpy.config import Config
 from larbinpy.console.ports.finder_process import FinderProcess
@@ -49,22 +49,6 @@ _LONGEST = 1.0
 _RENEW = 3.0
 
 
-class TurnTaker(Protocol):
-    """The place that turns are taken from."""
-
-    def turn(self, address: str, lease: float, then: Callable[[float | None], None]) -> None:
-        """Ask for a turn. `then` gets 0 if this node has it, else the seconds until it ends.
-
-        It gets None if nobody answered: the turn may be this node's.
-        """
-
-    def renew(self, addresses: list[str], lease: float) -> None:
-        """Keep turns for `lease` seconds from now."""
-
-    def rest(self, address: str, wait: float) -> None:
-        """End a turn: nobody gets it for `wait` seconds."""
-
-
 class Turns:
     """A fetcher, in front of which requests wait for their turns.
 
@@ -77,13 +61,13 @@ class Turns:
     def __init__(
         self,
         fetcher: Fetcher,
-        turns: TurnTaker,
+        vault: Vault,
         wait: Callable[[], float],
         certain: Callable[[], bool],
         place: Callable[[Request], str],
     ) -> None:
         self._fetcher = fetcher
-        self._turns = turns
+        self._vault = vault
         self._wait = wait
         self._certain = certain
         self._place = place
@@ -151,16 +135,22 @@ class Turns:
         place = self._parked[id(request.url)] = self._place(request)
         until = self._now + _FRESH
 
-        def answered(wait: float | None) -> None:
+        def answered(wait: int | Away) -> None:
             if self._aborted:
                 return
-            if wait == 0.0:
+            if wait == 0:
                 self._granted.append((request, place, until))
             else:
-                seconds = _LONGEST if wait is None else min(wait, _LONGEST)
+                # Without an answer, the turn may be this node's.
+                seconds = _LONGEST if isinstance(wait, Away) else min(wait / 1000, _LONGEST)
                 self._ask_at(self._now + seconds, request)
 
-        self._turns.turn(place, LEASE + self._wait(), answered)
+        self._vault.turn(place, self._lease, answered)
+
+    @property
+    def _lease(self) -> int:
+        """Milliseconds for which a turn is reserved."""
+        return int((LEASE + self._wait()) * 1000)
 
     def _ask_at(self, time: float, request: Request) -> None:
         heappush(self._refused, (time, next(self._order), request))
@@ -174,7 +164,7 @@ class Turns:
             request, place, until = self._granted[0]
             if now >= until:
                 # The crawl was paused, or too few handles were free.
-                self._turns.rest(place, 0.0)
+                self._vault.rest(place, 0)
                 self._ask_at(now, request)
             elif opens and self._fetcher.free:
                 del self._parked[id(request.url)]
@@ -189,11 +179,11 @@ class Turns:
         pages = self._fetcher.step(now)
         for page in pages if self._flying else ():
             if place := self._flying.pop(id(page.url), ""):
-                self._turns.rest(place, self._wait())
+                self._vault.rest(place, int(self._wait() * 1000))
         if self._flying and now >= self._renew_at:
             self._renew_at = now + _RENEW
             places = list(dict.fromkeys(self._flying.values()))
-            self._turns.renew(places, LEASE + self._wait())
+            self._vault.renew(places, self._lease)
         return pages
 
     def abort(self) -> None:
@@ -377,7 +367,7 @@ class Membership:
     def fetching(self, fetcher: Fetcher, wait: Callable[[], float], wait_by: str) -> Turns:
         """`fetcher`, before which requests wait for their turns at the address, or at the site."""
         place = _site if wait_by == "site" else _address
-        self._turns = Turns(fetcher, _VaultTurns(self._vault), wait, self._may_open, place)
+        self._turns = Turns(fetcher, self._vault, wait, self._may_open, place)
         self._local.abort = self._turns.abort
         return self._turns
 
@@ -482,22 +472,3 @@ def _address(request: Request) -> str:
 
 def _site(request: Request) -> str:
     return request.url.site
-
-
-class _VaultTurns:
-    """Turns in the vault, in seconds."""
-
-    def __init__(self, vault: Vault) -> None:
-        self._vault = vault
-
-    def turn(self, address: str, lease: float, then: Callable[[float | None], None]) -> None:
-        def answered(answer: int | Away) -> None:
-            then(None if isinstance(answer, Away) else answer / 1000)
-
-        self._vault.turn(address, int(lease * 1000), answered)
-
-    def renew(self, addresses: Sequence[str], lease: float) -> None:
-        self._vault.renew(addresses, int(lease * 1000))
-
-    def rest(self, address: str, wait: float) -> None:
-        self._vault.rest(address, int(wait * 1000))

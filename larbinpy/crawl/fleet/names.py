@@ -13,7 +13,7 @@ from larbinpy.dns import wire
 from larbinpy.dns.cache import NameCache
 from larbinpy.dns.lookup import Answer
 from larbinpy.dns.resolver import OnFound, Resolver
-from larbinpy.fleet.board import NameVault, Shared
+from larbinpy.fleet.redis.board import RedisNames, Shared
 from larbinpy.fleet.vault import Away
 
 #: Seconds that a name waits for Redis, which takes some milliseconds; then servers are asked.
@@ -56,12 +56,12 @@ class SharedCache(NameCache):
             super().put_absence(name, now)
 
 
-class NameSharing:
+class Sharing:
     """How the network of a node is made: with a cache that notes, and names that are shared."""
 
-    def __init__(self, vault: NameVault, wall: Callable[[], float], time: float) -> None:
+    def __init__(self, redis: RedisNames, wall: Callable[[], float], time: float) -> None:
         """`time`: seconds for which an address, or an absence, is remembered."""
-        self._vault = vault
+        self._redis = redis
         self._wall = wall
         self._time = time
         self._cache: SharedCache
@@ -73,7 +73,7 @@ class NameSharing:
 
     def names(self, resolver: Resolver) -> "SharedNames":
         """The names in front of the resolver that got `cache`."""
-        return SharedNames(resolver, self._cache, self._vault, self._wall, self._time)
+        return SharedNames(resolver, self._cache, self._redis, self._wall, self._time)
 
 
 class _Find:
@@ -97,13 +97,13 @@ class SharedNames:
         self,
         resolver: Resolver,
         cache: SharedCache,
-        vault: NameVault,
+        redis: RedisNames,
         wall: Callable[[], float],
         time: float,
     ) -> None:
         self._resolver = resolver
         self._cache = cache
-        self._vault = vault
+        self._redis = redis
         self._wall = wall
         self._time = time
         # In the order in which they are due, as all wait equally long.
@@ -112,7 +112,7 @@ class SharedNames:
         self._waiting = 0
         self._replies: deque[tuple[str, Shared | None]] = deque()
         # Whether Redis can be asked: it had no trouble at the last step, and is not late.
-        self._is_there = not vault.trouble
+        self._is_there = not redis.trouble
         self._is_late = False
         self._absent: list[str] = []
         self._cursor = str(int((wall() - time) * 1000))
@@ -166,7 +166,7 @@ class SharedNames:
         find = self._finds.get(name)
         if find is None and self._can_ask and self._resolver.is_unknown(name, now):
             find = self._finds[name] = _Find(now + _PATIENCE)
-            self._vault.find(name, partial(self._came, name))
+            self._redis.find(name, partial(self._came, name))
         return find
 
     @property
@@ -182,7 +182,7 @@ class SharedNames:
 
     def step(self, now: float, on_found: OnFound) -> Sequence[Answer]:
         """As the resolver. `on_found` does not get addresses from Redis: they are not new."""
-        self._is_there = not self._vault.trouble
+        self._is_there = not self._redis.trouble
         for name in self._news:
             self._cache.adopt_absence(name, now)
         self._news = ()
@@ -206,7 +206,7 @@ class SharedNames:
             self._next = now + _READ
             if not self._is_reading:
                 self._is_reading = True
-                self._vault.absent(self._cursor, self._read)
+                self._redis.absent(self._cursor, self._read)
         return answers
 
     def _go_on(self, name: str, now: float, answers: list[Answer]) -> None:
@@ -227,7 +227,7 @@ class SharedNames:
         if cache.found and self._can_ask:
             until = self._wall() + self._time
             for name, addresses in cache.found:
-                self._vault.learn(name, Shared(addresses, until))
+                self._redis.learn(name, Shared(addresses, until))
         cache.found.clear()
         if cache.absent:
             if not self._absent:
@@ -240,7 +240,7 @@ class SharedNames:
     def _tell_absent(self) -> None:
         if self._can_ask:
             for start in range(0, len(self._absent), _TOGETHER):
-                self._vault.learn_absent(self._absent[start : start + _TOGETHER])
+                self._redis.learn_absent(self._absent[start : start + _TOGETHER])
         self._absent.clear()
 
     def _read(self, reply: tuple[str, Sequence[str]] | Away) -> None:

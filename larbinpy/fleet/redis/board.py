@@ -28,10 +28,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from hashlib import blake2b
 from socket import AF_INET, AF_INET6, inet_ntop, inet_pton
-from typing import Any
+from typing import Any, NamedTuple
 
 from larbinpy.errors import UserError
-from larbinpy.fleet.board import AreaLog, Board, Drawn, Found, Report, Shared
+from larbinpy.fleet.board import AreaLog, Board, Drawn, Found, Report
 from larbinpy.fleet.redis import scripts
 from larbinpy.fleet.redis.client import Client
 from larbinpy.fleet.redis.link import AWAY, Link, Request
@@ -553,8 +553,15 @@ _KEPT = 20_000
 _READ = 50
 
 
+class Shared(NamedTuple):
+    """The addresses of a name, and the Unix time until which they are used."""
+
+    addresses: tuple[str, ...]
+    until: float
+
+
 class RedisNames:
-    """Names of the crawl with this `id` and so many `shards`."""
+    """Names of the crawl with this `id` and so many `shards`; `then` is as in a `Vault`."""
 
     def __init__(self, client: Client, id: str, shards: int, wall: Callable[[], float]) -> None:
         self._client = client
@@ -566,6 +573,7 @@ class RedisNames:
 
     @property
     def trouble(self) -> str:
+        """Why Redis has to be waited for; "" otherwise."""
         return self._client.lost or self._client.trouble
 
     def _place(self, name: str) -> tuple[bytes, bytes]:
@@ -575,6 +583,7 @@ class RedisNames:
         return self._keys.names(bucket), digest[:_KEY]
 
     def find(self, name: str, then: Then[Shared | None]) -> None:
+        """The answer that a node learned for `name`, even if it has expired."""
         key, field = self._place(name)
 
         def found(reply: Any) -> None:
@@ -583,17 +592,21 @@ class RedisNames:
         self._client.send(slot_of(key), pack(b"HGET", key, field), found)
 
     def learn(self, name: str, shared: Shared) -> None:
+        """Keep the addresses of a name; nobody hears whether it was done."""
         key, field = self._place(name)
         value, now = pack_value(shared), _minute(self._wall())
         data = scripts.LEARN.call(key, field, value, _MOST, now)
         self._client.send(slot_of(key), data, _ignore)
 
     def learn_absent(self, names: Sequence[str]) -> None:
+        """Tell all nodes that these names do not exist."""
         key = self._keys.absent
         data = pack(b"XADD", key, b"MAXLEN", b"~", _KEPT, b"*", b"names", " ".join(names))
         self._client.send(self._absent_slot, data, _ignore)
 
     def absent(self, cursor: str, then: Then[tuple[str, Sequence[str]]]) -> None:
+        """Some names that do not exist, and the next cursor; the first is a Unix time in ms."""
+
         def read(reply: Any) -> None:
             if isinstance(reply, Away):
                 then(reply)

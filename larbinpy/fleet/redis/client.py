@@ -66,7 +66,7 @@ class Client:
         self._passing = ""
         self._passing_until = -inf
         #: The masters, and the links to them.
-        self.topology = Topology(poller, clock, address, self)
+        self.topology = Topology(poller, clock, address, self._reroute, self._forget, self._failed)
 
     # -- the loop
 
@@ -140,7 +140,7 @@ class Client:
 
     # -- what the topology reports
 
-    def reroute(self, requests: Iterable[Request] = ()) -> None:
+    def _reroute(self, requests: Iterable[Request]) -> None:
         held, self._held = self._held, []
         for request in (*requests, *held):
             if request.slot < 0:
@@ -148,16 +148,16 @@ class Client:
             else:
                 self.route(request)
 
-    def forget(self, why: str) -> None:
+    def _forget(self, why: str) -> None:
         """Answer what was not sent: it relies on what may be forgotten."""
         if not self.topology.is_open:
             return
         self.lost = self.lost or why
         again, self._again = self._again, []
         unsent = [request for link in self.topology.links for request in link.take_unsent()]
-        self.reroute([*unsent, *(request for _, request in again)])
+        self._reroute([*unsent, *(request for _, request in again)])
 
-    def failed(self, link: Link, request: Request, error: hiredis.ReplyError) -> None:
+    def _failed(self, link: Link, request: Request, error: hiredis.ReplyError) -> None:
         """Send the request to another server or later, or give up."""
         text = str(error)
         inner = _IN_SCRIPT(text)

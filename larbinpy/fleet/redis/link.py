@@ -14,7 +14,7 @@ import socket
 from collections import deque
 from collections.abc import Callable
 from enum import Enum, auto
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import hiredis
 
@@ -55,26 +55,13 @@ class Place(NamedTuple):
     address: Any
 
 
-class ConnectionOwner(Protocol):
-    """The one that a connection reports to."""
-
-    def opened(self) -> None:
-        """The server has accepted the connection."""
-
-    def failed(self, request: Request, error: hiredis.ReplyError) -> None:
-        """The server replied with an error."""
-
-    def ended(self, why: str) -> None:
-        """The connection has to be closed; nothing more comes from it."""
-
-
 class Connection:
-    """A connection to `place`. Raises OSError if the system refuses it at once."""
+    """A connection of `link` to `place`. Raises OSError if the system refuses it at once."""
 
-    def __init__(self, poller: Poller, clock: Clock, owner: ConnectionOwner, place: Place) -> None:
+    def __init__(self, poller: Poller, clock: Clock, link: "Link", place: Place) -> None:
         self._poller = poller
         self._clock = clock
-        self._owner = owner
+        self._link = link
         self._reader = hiredis.Reader(notEnoughData=_NOTHING)
         self._sent: deque[Request] = deque()
         # Bytes of `_sent` that the system has not taken.
@@ -146,7 +133,7 @@ class Connection:
             self._poller.modify(self._socket.fileno(), READ | WRITE if self._rest else READ)
 
     def _end(self, error: OSError) -> None:
-        self._owner.ended(f"does not answer: {error.strerror or error}")
+        self._link.ended(f"does not answer: {error.strerror or error}")
 
     def _event(self, _fd: int, events: int) -> None:
         if not self._is_open:
@@ -166,7 +153,7 @@ class Connection:
             return
         self._is_open = True
         self._poller.modify(self._socket.fileno(), READ)
-        self._owner.opened()
+        self._link.opened()
 
     def _read(self) -> None:
         try:
@@ -177,25 +164,25 @@ class Connection:
             self._end(error)
             return
         if not data:
-            self._owner.ended("ended the connection")
+            self._link.ended("ended the connection")
             return
         self._due = self._clock() + SILENCE
         self._reader.feed(data)
         try:
             self._answer()
         except hiredis.ProtocolError:
-            self._owner.ended("is no Redis")
+            self._link.ended("is no Redis")
 
     def _answer(self) -> None:
         """Give each request its reply. A callback may close the connection."""
         reader, sent = self._reader, self._sent
         while not self._is_closed and (reply := reader.gets()) is not _NOTHING:
             if not sent:
-                self._owner.ended("is no Redis")
+                self._link.ended("is no Redis")
                 return
             request = sent.popleft()
             if reply.__class__ is hiredis.ReplyError:
-                self._owner.failed(request, reply)
+                self._link.failed(request, reply)
             else:
                 request.then(reply)
 
@@ -214,18 +201,7 @@ _NO_PASSWORD = (
 #: The answer of a request whose connection ended.
 AWAY = Away()
 
-
-class LinkOwner(Protocol):
-    """The one that a link reports to."""
-
-    def ready(self, link: "Link") -> None:
-        """It is connected, and `link.info` is new."""
-
-    def away(self, link: "Link") -> None:
-        """The connection ended, or could not be made; `link.trouble` says why."""
-
-    def failed(self, link: "Link", request: Request, error: hiredis.ReplyError) -> None:
-        """The server replied with an error; the owner answers the request or sends it again."""
+Failed = Callable[["Link", Request, hiredis.ReplyError], None]
 
 
 class State(Enum):
@@ -237,16 +213,21 @@ class State(Enum):
 
 
 class Link:
-    """The link to `server`; `greeting` is sent at the start of each connection."""
+    """The link to `server`; `greeting` is sent at the start of each connection.
+
+    `changed` hears that it is ready, with a new `info`, or away: `trouble` says why. `failed` gets
+    each request to which the server replied with an error: it answers it, or sends it again.
+    """
 
     def __init__(
         self,
         poller: Poller,
         clock: Clock,
-        owner: LinkOwner,
         server: Server,
         login: tuple[str, ...],
-        greeting: tuple[bytes, ...] = (),
+        greeting: tuple[bytes, ...],
+        changed: Callable[["Link"], None],
+        failed: Failed,
     ) -> None:
         self.server = server
         self.state = State.STOPPED
@@ -262,7 +243,8 @@ class Link:
         self.connection: Connection | None = None
         self._poller = poller
         self._clock = clock
-        self._owner = owner
+        self._changed = changed
+        self._failed = failed
         self._login = pack("AUTH", *login) if login else b""
         self._greeting = greeting
         # A host may have several addresses, and a server listen at one of them.
@@ -332,7 +314,7 @@ class Link:
         self._due = self._clock() + self._wait
         self._wait = min(2 * self._wait, _LONGEST_WAIT)
         self._end(State.WAITING)
-        self._owner.away(self)
+        self._changed(self)
 
     def step(self, now: float) -> None:
         """Connect when it is time, send what waits, and notice a silent server."""
@@ -408,13 +390,13 @@ class Link:
         self.trouble = ""
         self._wait = _FIRST_WAIT
         self._queue.extendleft(Request(data, _ignore) for data in reversed(self._greeting))
-        self._owner.ready(self)
+        self._changed(self)
 
     # -- what the connection reports
 
     def failed(self, request: Request, error: hiredis.ReplyError) -> None:
         if self.state is State.READY:
-            self._owner.failed(self, request, error)
+            self._failed(self, request, error)
         else:
             request.then(error)
 

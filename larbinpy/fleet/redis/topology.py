@@ -8,15 +8,14 @@ The runs of the servers: one that was started anew may have forgotten what it ac
 Which servers can hold a crawl, by their INFO.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from math import inf
-from typing import Protocol
 
 import hiredis
 
 from larbinpy.errors import UserError
 from larbinpy.fleet.redis import scripts
-from larbinpy.fleet.redis.link import AWAY, Link, Request
+from larbinpy.fleet.redis.link import AWAY, Failed, Link, Request
 from larbinpy.fleet.redis.scripts import Redirect, SlotMap
 from larbinpy.fleet.redis.wire import Address, Server, pack, read_info
 from larbinpy.loop.clock import Clock
@@ -94,27 +93,28 @@ class RedisAway(UserError):
     """Redis does not answer now, but may later."""
 
 
-class Router(Protocol):
-    """Sends requests to the masters."""
-
-    def reroute(self, requests: Iterable[Request] = ()) -> None:
-        """Masters have changed: send these, and those without a master, to the new ones."""
-
-    def forget(self, why: str) -> None:
-        """Writes that were acknowledged may be gone."""
-
-    def failed(self, link: Link, request: Request, error: hiredis.ReplyError) -> None:
-        """A request was answered with an error."""
-
-
 class Topology:
-    """The servers at `address`, and the masters among them. `Router` hears of changes."""
+    """The servers at `address`, and the masters among them.
 
-    def __init__(self, poller: Poller, clock: Clock, address: Address, router: Router) -> None:
+    When masters have changed, `reroute` sends requests, and those without a master, to the new
+    ones. `forget` hears why writes that were acknowledged may be gone. `failed` is that of `Link`.
+    """
+
+    def __init__(
+        self,
+        poller: Poller,
+        clock: Clock,
+        address: Address,
+        reroute: Callable[[Iterable[Request]], None],
+        forget: Callable[[str], None],
+        failed: Failed,
+    ) -> None:
         self._poller = poller
         self._clock = clock
         self._address = address
-        self._router = router
+        self._reroute = reroute
+        self._forget = forget
+        self._failed = failed
         self._links: dict[Server, Link] = {}
         # The connected master of a single Redis, or the owners of the slots of a Cluster.
         self._single: Link | None = None
@@ -222,7 +222,15 @@ class Topology:
         link = self._links.get(server)
         if link is None:
             login = self._address.login
-            link = Link(self._poller, self._clock, self, server, login, scripts.LOADS)
+            link = Link(
+                self._poller,
+                self._clock,
+                server,
+                login,
+                scripts.LOADS,
+                self._changed,
+                self._failed,
+            )
             self._links[server] = link
         return link
 
@@ -246,11 +254,17 @@ class Topology:
         """Send what waited for the masters to be known."""
         if self.masters and all(link.is_ready for link in self.masters):
             self.is_open = True
-        self._router.reroute()
+        self._reroute(())
 
     # -- what links report
 
-    def ready(self, link: Link) -> None:
+    def _changed(self, link: Link) -> None:
+        if link.is_ready:
+            self._take_in(link)
+        else:
+            self._miss(link)
+
+    def _take_in(self, link: Link) -> None:
         """Check a connected server, and take it in."""
         info, server = link.info, link.server
         if why := refusal(info):
@@ -264,7 +278,7 @@ class Topology:
             return
         is_anew = self._runs.connected(server, info, self._clock())
         if is_anew:
-            self._router.forget(f"Redis {server} was started anew")
+            self._forget(f"Redis {server} was started anew")
         if is_clustered:
             self._look(link)
         else:
@@ -273,7 +287,7 @@ class Topology:
     def _take_single(self, link: Link, *, is_anew: bool) -> None:
         last, self._single = self._single, link
         if last not in (None, link) and not is_anew:
-            self._router.forget(f"Redis {link.server} took over")
+            self._forget(f"Redis {link.server} took over")
         for other in self.links:
             if other is not link:
                 self._retire(other)
@@ -281,10 +295,10 @@ class Topology:
 
     def _retire(self, link: Link) -> None:
         """End a link to a server that is no master."""
-        self._router.reroute(link.take_unsent())
+        self._reroute(link.take_unsent())
         link.stop()
 
-    def away(self, link: Link) -> None:
+    def _miss(self, link: Link) -> None:
         """Look for who has taken over."""
         if self._map is not None:
             if link.server not in self._map.masters:
@@ -293,9 +307,6 @@ class Topology:
         elif link is self._single:
             for server in self._address.servers:
                 self.link(server).start()
-
-    def failed(self, link: Link, request: Request, error: hiredis.ReplyError) -> None:
-        self._router.failed(link, request, error)
 
     # -- looks
 
@@ -355,7 +366,7 @@ class Topology:
             self.link(server).start()
         for new in fresh.newcomers(last) if last is not None else ():
             self._runs.took_over(new.server, self._clock())
-            self._router.forget(f"Redis {new.server} became a master")
+            self._forget(f"Redis {new.server} became a master")
         for link in self.links:
             if link.server not in fresh.masters:
                 self._retire(link)
@@ -363,7 +374,7 @@ class Topology:
             for link in self.masters:
                 if not link.is_ready:
                     # Its slots may have gone to others.
-                    self._router.reroute(link.take_unsent())
+                    self._reroute(link.take_unsent())
                     self._look_in(LATER)
         self._release()
 

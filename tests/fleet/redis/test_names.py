@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from larbinpy.fleet.board import Shared
-from larbinpy.fleet.redis.board import RedisNames, pack_value, unpack_value
+from larbinpy.fleet.redis.board import RedisNames, Shared, pack_value, unpack_value
 from tests.support.redisserver import Cluster, RedisServer
 from tests.support.redisvault import Asker
 
