@@ -66,7 +66,7 @@ class Client:
         self._passing = ""
         self._passing_until = -inf
         #: The masters, and the links to them.
-        self.topology = Topology(poller, clock, address, self._reroute, self._forget, self._failed)
+        self.topology = Topology(poller, clock, address, self.reroute, self._forget, self._failed)
 
     # -- the loop
 
@@ -140,7 +140,7 @@ class Client:
 
     # -- what the topology reports
 
-    def _reroute(self, requests: Iterable[Request]) -> None:
+    def reroute(self, requests: Iterable[Request]) -> None:
         held, self._held = self._held, []
         for request in (*requests, *held):
             if request.slot < 0:
@@ -155,7 +155,7 @@ class Client:
         self.lost = self.lost or why
         again, self._again = self._again, []
         unsent = [request for link in self.topology.links for request in link.take_unsent()]
-        self._reroute([*unsent, *(request for _, request in again)])
+        self.reroute([*unsent, *(request for _, request in again)])
 
     def _failed(self, link: Link, request: Request, error: hiredis.ReplyError) -> None:
         """Send the request to another server or later, or give up."""

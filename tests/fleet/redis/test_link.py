@@ -38,7 +38,12 @@ class Wire:
         self.replies: list[Any] = []
         with socket.create_server(("127.0.0.1", 0)) as listener:
             place = Place(socket.AF_INET, listener.getsockname())
-            self.connection = Connection(poller, lambda: self.now, self, place)
+            self.connection = Connection(
+                poller,
+                lambda: self.now,
+                self,  # type: ignore[arg-type]
+                place,
+            )
             self.server, _ = listener.accept()
 
     def close(self) -> None:
@@ -145,14 +150,22 @@ class Owned:
         self.readies = 0
         greeting = (pack("SCRIPT", "LOAD", "one"), pack("HELLO"))
         server = Server("127.0.0.1", port)
-        self.link = Link(poller, lambda: self.now, self, server, login, greeting)
+        self.link = Link(
+            poller,
+            lambda: self.now,
+            server,
+            login,
+            greeting,
+            self.changed,
+            self.failed,
+        )
         self.link.start()
 
-    def ready(self, link: Link) -> None:
-        self.readies += 1
-
-    def away(self, link: Link) -> None:
-        self.aways.append(link.trouble)
+    def changed(self, link: Link) -> None:
+        if link.is_ready:
+            self.readies += 1
+        else:
+            self.aways.append(link.trouble)
 
     def failed(self, link: Link, request: Request, error: hiredis.ReplyError) -> None:
         request.then(error)
