@@ -19,7 +19,7 @@ from larbinpy.login.exchange import next_of
 from larbinpy.login.file import examine, explained, read
 from larbinpy.login.judge import Judge, Standing, has_html
 from larbinpy.login.methods.form import password_form, user_form
-from larbinpy.login.spec import Login, Method
+from larbinpy.login.spec import Login, MethodTrait
 from larbinpy.loop.clock import clock, wall
 from larbinpy.loop.poller import Poller
 from larbinpy.outcome import cure, reason
@@ -71,7 +71,7 @@ def _login_for(site: str, config: Config, say: Say) -> Login:
     if site not in sites:
         raise ConfigError(f"{path}: it has no login for {site}, only for {', '.join(sites[:10])}")
     entry = entries[sites.index(site)]
-    if entry.login.method is Method.HOOK:
+    if entry.login.method.is_a(MethodTrait.PROGRAM):
         raise ConfigError(f"{path}: the login of {site} is made by a program of yours (hook)")
     say(explained(entry))
     [login] = read(path, only=site)
@@ -146,7 +146,7 @@ class _Trial:
     def _seen(self, page: Page) -> Iterable[str]:
         """The form of a page of the login, by the names of its fields; and the markers."""
         login = self._login
-        if login.method is Method.FORM and page.url.ask is not None and has_html(page):
+        if login.method.is_a(MethodTrait.FORM) and page.url.ask is not None and has_html(page):
             form = password_form(page, login) or user_form(page, login)
             if form is not None:
                 names = list(dict.fromkeys(filter(None, (each.name for each in form.controls))))

@@ -329,11 +329,11 @@ def open_sessions(
     if not logins:
         return None
     from larbinpy.crawl.sessions import SiteSessions
-    from larbinpy.login.spec import Method
+    from larbinpy.login.spec import MethodTrait
 
     hook = getattr(own_output, "user_login", None)
     for login in logins.values() if hook is None else ():
-        if login.method is Method.HOOK:
+        if login.method.is_a(MethodTrait.PROGRAM):
             raise ConfigError(
                 f"loginFile: the login of {login.site} is made by a program of yours (method hook);"
                 " start the crawl by it"

@@ -19,7 +19,7 @@ from larbinpy.login.judge import LoginPages, Standing
 from larbinpy.login.logout import ends_session
 from larbinpy.login.methods.hook import UserLogin
 from larbinpy.login.session import Session, SessionState
-from larbinpy.login.spec import Login, Method
+from larbinpy.login.spec import Login, MethodTrait
 from larbinpy.loop.clock import Clock
 from larbinpy.outcome import ENDS_SESSION, Outcome, is_retried
 from larbinpy.page import Page
@@ -96,7 +96,7 @@ class SiteSessions:
             session, door.given_up = door.session, False
         # A site may stumble over the cookies of a session that it has ended.
         door.jars.begin(anew=bool(session.reason))
-        if door.login.method is Method.COOKIES:
+        if door.login.method.is_a(MethodTrait.COOKIES):
             self._jars.own(site).add(cookie_lines(door.login.file), over_given=True)
         self._on_begin()
         return self._checked(door, session.begin(self._wall()))
@@ -262,18 +262,11 @@ class LoginLinks(NoLogins):
         return pages is not None and (ends_session(href) or pages.only(href))
 
 
-#: Methods whose login libcurl sends, and how: empty for Basic or Digest, as the site asks.
-_AUTH = {
-    Method.BASIC: "basic",
-    Method.DIGEST: "digest",
-    Method.NETRC: "",
-    Method.NEGOTIATE: "negotiate",
-}
-
-
 def with_login(login: Login, options: RequestOptions) -> RequestOptions:
     """`options` for the site of `login`: its credentials, and a cookie jar of its own."""
-    if login.method not in _AUTH:
+    auth = login.method.auth
+    if auth is None:
         return replace(options, jar=login.site)
-    pair = "" if login.method is Method.NEGOTIATE else f"{login.user}:{login.password}"
-    return replace(options, login=pair, auth=_AUTH[login.method], jar=login.site)
+    # It takes the user's ticket.
+    pair = "" if auth == "negotiate" else f"{login.user}:{login.password}"
+    return replace(options, login=pair, auth=auth, jar=login.site)

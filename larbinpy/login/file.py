@@ -12,13 +12,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from larbinpy.config import ConfigError
 from larbinpy.config.kinds import COOKIES
 from larbinpy.login import spec
 from larbinpy.login.judge import marker
-from larbinpy.login.spec import Login, Method
+from larbinpy.login.spec import Login, Method, MethodTrait
 from larbinpy.url import fault, has_control, host_of, login_of, masked_typed, resolve, site_of
 
 #: Key -> field of `Login`.
@@ -55,30 +55,6 @@ _GRANTS = {
 }
 
 
-class _Use(NamedTuple):
-    """The keys of a method besides those of all methods."""
-
-    needed: tuple[str, ...] = ()
-    allowed: tuple[str, ...] = ()
-
-
-_PASSWORD = _Use(("user", "password"))
-_USES = {
-    Method.FORM: _Use(("page", "password"), ("also", "user", "fields")),
-    Method.BASIC: _PASSWORD,
-    Method.DIGEST: _PASSWORD,
-    Method.NEGOTIATE: _Use(),
-    Method.BEARER: _Use(("token",)),
-    Method.OAUTH2: _Use(
-        ("grant", "clientId", "tokenUrl"), ("clientSecret", "refreshToken", "deviceUrl", "scope")
-    ),
-    Method.OAUTH1: _Use(("clientId", "clientSecret"), ("token", "tokenSecret")),
-    Method.COOKIES: _Use(("file",), ("page",)),
-    Method.NETRC: _Use((), ("file",)),
-    Method.HOOK: _Use((), ("page", "user", "password", "fields", "token")),
-}
-
-
 @dataclass(frozen=True)
 class Entry:
     """A login, and where its secrets are."""
@@ -99,6 +75,7 @@ class Table:
     environ: Mapping[str, str] = field(repr=False)
     #: Empty until it is known.
     site: str = ""
+    method: Method | None = None
     #: All that is wrong with it: a key, or nothing, and the reason.
     wrong: list[tuple[str, str]] = field(default_factory=list)
     #: Whether a secret itself stands in it.
@@ -115,9 +92,10 @@ class Table:
             if key not in self.values:
                 self._complain(key, "missing")
         self.site = self._parsed("site", texts, self._site)
-        method = self._parsed("method", texts, _method)
-        if method:
-            self._check_keys(Method(method), texts.get("grant", ""))
+        name = self._parsed("method", texts, _method)
+        method = self.method = Method(name) if name else None
+        if method is not None:
+            self._check_keys(method, texts.get("grant", ""))
         found: dict[str, Any] = {
             KEYS[key]: self._parsed(key, texts, self._parser(key))
             for key in texts
@@ -125,11 +103,11 @@ class Table:
         }
         found["also"] = self._also()
         found["fields"] = self._fields()
-        if method == Method.NETRC.value or texts.get("password") == spec.NETRC:
+        if self._is_a(MethodTrait.NETRC) or texts.get("password") == spec.NETRC:
             found |= self._netrc(texts)
-        if self.wrong:
+        if self.wrong or method is None:
             return None
-        login = Login(self.site, Method(method), **found)
+        login = Login(self.site, method, **found)
         self._check_header(login)
         return None if self.wrong else Entry(login, self._places)
 
@@ -141,6 +119,9 @@ class Table:
         texts = self._texts() if isinstance(self.values, dict) else {}
         self.site = self._parsed("site", texts, self._site)
         return self.site, self._parsed("page", texts, self._parser("page"))
+
+    def _is_a(self, trait: MethodTrait) -> bool:
+        return self.method is not None and self.method.is_a(trait)
 
     def _complain(self, key: str, reason: str) -> None:
         self.wrong.append((key, reason))
@@ -173,14 +154,14 @@ class Table:
 
     def _check_keys(self, method: Method, grant: str) -> None:
         """Note the keys that the method lacks, and those that it does not use."""
-        use, name = _USES[method], f"method {method.value}"
-        needed, allowed = set(use.needed), _ALWAYS | {*use.needed, *use.allowed}
-        if method is Method.OAUTH2 and grant in _GRANTS:
+        name, needed = f"method {method.value}", set(method.needed)
+        allowed = _ALWAYS | {*method.needed, *method.allowed}
+        if "grant" in needed and grant in _GRANTS:
             name = f"grant {grant}"
             needed.add(_GRANTS[grant])
             # A client may have a secret, whatever the grant.
             allowed -= {*_GRANTS.values()} - {_GRANTS[grant], "clientSecret"}
-        if method is Method.OAUTH1 and {"token", "tokenSecret"} & self.values.keys():
+        if "tokenSecret" in allowed and {"token", "tokenSecret"} & self.values.keys():
             needed |= {"token", "tokenSecret"}
         for key in KEYS:
             if key in self.values and key not in allowed:
@@ -268,7 +249,7 @@ class Table:
 
     def _file(self, text: str) -> str:
         path = str(spec.located(text, self.folder))
-        if self.values.get("method") == Method.COOKIES.value:
+        if self._is_a(MethodTrait.COOKIES):
             COOKIES.parse(path)
             spec.check_private(path, Path(path).stat())
         return path
@@ -292,9 +273,9 @@ class Table:
 
     def _check_header(self, login: Login) -> None:
         """Note values that the header Authorization cannot carry."""
-        if login.method in (Method.BASIC, Method.DIGEST, Method.NETRC) and ":" in login.user:
+        if login.method.auth is not None and ":" in login.user:
             self._complain("user", "a colon would end it (RFC 7617, section 2)")
-        token = login.token if login.method is Method.BEARER else ""
+        token = login.token if "token" in login.method.needed else ""
         if not token.isascii() or " " in token:
             self._complain("token", "it has characters that no bearer token has (RFC 6750)")
 

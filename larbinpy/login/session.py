@@ -13,7 +13,7 @@ from larbinpy.login.judge import Judge, RecentCounts, Standing, has_html, has_pa
 from larbinpy.login.logout import ends_session, logout_links
 from larbinpy.login.methods import request_headers, steps_of
 from larbinpy.login.methods.hook import UserLogin
-from larbinpy.login.spec import Login, Method
+from larbinpy.login.spec import Login, MethodTrait
 from larbinpy.page import Page
 from larbinpy.url import Url, hash64, site_of
 
@@ -64,6 +64,7 @@ class Session:
         `user_login` is the function of a hook.
         """
         self._login = login
+        self._fills_in = login.method.is_a(MethodTrait.FORM)
         self._user_login = user_login
         self._judge = Judge(login)
         self.state = SessionState.NEEDED
@@ -190,7 +191,7 @@ class Session:
 
     def _is_still_in(self, page: Page) -> bool:
         """Whether the site answered a request for its form with a page of the session."""
-        if self._login.method is not Method.FORM or site_of(page.url.href) != self._login.site:
+        if not self._fills_in or site_of(page.url.href) != self._login.site:
             return False
         is_in = self._judge.by_marker(page) is Standing.IN and page.status == HTTPStatus.OK
         return is_in and bool(self._login.logged_in) and not has_password_field(page)
@@ -215,7 +216,7 @@ class Session:
             return True
         if last.status >= HTTPStatus.BAD_REQUEST:
             raise LoginFailed(f"the login ended with status {last.status}")
-        if self._login.method is Method.FORM and has_password_field(last):
+        if self._fills_in and has_password_field(last):
             raise LoginFailed("the site asks for the password again")
         if standing is Standing.OUT:
             raise LoginFailed(f"the page after the login {self._why_out(last)}")

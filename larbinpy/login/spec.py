@@ -12,7 +12,7 @@ import resource
 import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import Enum, Flag, auto
 from functools import cache
 from pathlib import Path
 
@@ -154,19 +154,65 @@ def leave_no_core() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, hard))
 
 
-class Method(Enum):
-    """A way to log in; the values are those of `method` in loginFile."""
+class MethodTrait(Flag):
+    """Properties of methods. Other modules test for a property, never for a method."""
 
-    FORM = "form"
-    BASIC = "basic"
-    DIGEST = "digest"
-    NEGOTIATE = "negotiate"
-    BEARER = "bearer"
-    OAUTH2 = "oauth2"
-    OAUTH1 = "oauth1"
-    COOKIES = "cookies"
-    NETRC = "netrc"
-    HOOK = "hook"
+    #: It fills in a form, so a page that asks for a password is none of the session.
+    FORM = auto()
+    #: `file` is a cookies.txt with the cookies of a session.
+    COOKIES = auto()
+    #: User and password are in a netrc.
+    NETRC = auto()
+    #: A program of the user logs in.
+    PROGRAM = auto()
+
+
+_NONE = MethodTrait(0)
+
+
+class Method(Enum):
+    """A way to log in. `larbinpy.login.methods` has the requests of those that make some.
+
+    A row has the value of `method` in loginFile, the keys that a table needs besides those of all
+    methods, those that it may have, and the traits. If libcurl sends user and password, its scheme
+    is last; empty for Basic or Digest, as the site asks.
+    """
+
+    _value_: str
+    needed: tuple[str, ...]
+    allowed: tuple[str, ...]
+    traits: MethodTrait
+    auth: str | None
+
+    FORM = "form", "page password", "also user fields", MethodTrait.FORM
+    BASIC = "basic", "user password", "", _NONE, "basic"
+    DIGEST = "digest", "user password", "", _NONE, "digest"
+    NEGOTIATE = "negotiate", "", "", _NONE, "negotiate"
+    BEARER = "bearer", "token"
+    OAUTH2 = "oauth2", "grant clientId tokenUrl", "clientSecret refreshToken deviceUrl scope"
+    OAUTH1 = "oauth1", "clientId clientSecret", "token tokenSecret"
+    COOKIES = "cookies", "file", "page", MethodTrait.COOKIES
+    NETRC = "netrc", "", "file", MethodTrait.NETRC, ""
+    HOOK = "hook", "", "page user password fields token", MethodTrait.PROGRAM
+
+    def __new__(
+        cls,
+        name: str,
+        needed: str = "",
+        allowed: str = "",
+        traits: MethodTrait = _NONE,
+        auth: str | None = None,
+    ) -> "Method":
+        method = object.__new__(cls)
+        method._value_ = name
+        method.needed = tuple(needed.split())
+        method.allowed = tuple(allowed.split())
+        method.traits = traits
+        method.auth = auth
+        return method
+
+    def is_a(self, trait: MethodTrait) -> bool:
+        return trait in self.traits
 
 
 @dataclass(frozen=True)
