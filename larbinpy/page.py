@@ -8,7 +8,7 @@ from http import HTTPStatus
 from operator import attrgetter
 
 from larbinpy.outcome import READABLE, Outcome
-from larbinpy.url import Url
+from larbinpy.url import GUESS, Url
 
 _NOT_MODIFIED = HTTPStatus.NOT_MODIFIED.value
 #: RFC 6838, 4.2: names of at most 127 characters before and after the slash.
@@ -111,7 +111,7 @@ class Page:
     @property
     def vain(self) -> bool:
         """Whether a sitemap was looked for and is not there: no page, and no failure either."""
-        return self.url.guess and self.outcome not in READABLE
+        return self.url.purpose is GUESS and self.outcome not in READABLE
 
     @property
     def type(self) -> str:

@@ -382,7 +382,7 @@ class Stats:
         """Count a transfer that has ended."""
         self.bytes_received += page.received
         self.fetches.observe(page.ms / 1000)
-        self.pages += page.url.owner is None and page.status > 0 and not page.vain
+        self.pages += page.url.purpose.owner is None and page.status > 0 and not page.vain
 
     def decided(self, outcome: Outcome, fate: Fate) -> None:
         """Count a URL whose outcome is decided."""

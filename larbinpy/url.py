@@ -9,9 +9,10 @@ import struct
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from enum import Enum, auto
 from functools import lru_cache
 from hashlib import blake2b
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 from urllib.parse import unquote
 
 import ada_url
@@ -383,16 +384,50 @@ def host_of(url: str) -> str:
     return authority.partition(":")[0] if authority[0] != "[" else authority.rpartition(":")[0]
 
 
-class LoginRequest(Protocol):
-    """The part of a login's request (`larbinpy.login.exchange.Ask`) that its URL does not have."""
+@dataclass(frozen=True)
+class Ask:
+    """A request of a login. Redirects are not followed by themselves."""
 
-    @property
-    def body(self) -> bytes | None:
-        """The body of a POST; None for a GET."""
+    href: str
+    #: The body of a POST; None for a GET.
+    body: bytes | None = field(default=None, repr=False)
+    #: Further header lines, "Name: value".
+    headers: tuple[str, ...] = field(default=(), repr=False)
+    #: Seconds to wait before the request, besides the site's own delay.
+    wait: float = 0.0
+    #: A line for the user alone, who has to do something meanwhile; it is shown once.
+    notice: str = field(default="", repr=False)
 
-    @property
-    def headers(self) -> tuple[str, ...]:
-        """Further header lines, "Name: value"."""
+
+class Aim(Enum):
+    """What is expected at a URL."""
+
+    PAGE = auto()
+    #: A sitemap that robots.txt or an index of sitemaps names.
+    SITEMAP = auto()
+    #: A sitemap that nothing names. If there is none, the URL leaves no trace.
+    GUESS = auto()
+    #: The rules of a site.
+    ROBOTS = auto()
+    #: The answer of a site to a name that does not exist.
+    PROBE = auto()
+    #: The reply to a request of a login.
+    LOGIN = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Purpose:
+    """What a URL is fetched for: `PAGE`, `SITEMAP`, `GUESS`, or as a preliminary request."""
+
+    aim: Aim
+    #: The key of the site that needs a preliminary request before its URLs may be fetched. None for
+    #: a URL of the crawl.
+    owner: str | None = None
+    #: The request of a login; None for others.
+    ask: Ask | None = field(default=None, repr=False)
+
+
+PAGE, SITEMAP, GUESS = Purpose(Aim.PAGE), Purpose(Aim.SITEMAP), Purpose(Aim.GUESS)
 
 
 @dataclass(slots=True)
@@ -417,17 +452,7 @@ class Url:
     requisite: bool = False
     #: A redirect led here.
     redirect: bool = False
-    #: A sitemap that robots.txt or an index of sitemaps names.
-    sitemap: bool = False
-    #: A sitemap that nothing names. If there is none, the URL leaves no trace.
-    guess: bool = False
-    #: A preliminary request: the key of the site that needs it before its URLs may be fetched, by
-    #: robots.txt, a login or a probe. None for a URL of the crawl.
-    owner: str | None = None
-    #: A preliminary request for a name that does not exist.
-    probe: bool = False
-    #: The request of a login; None for others.
-    ask: LoginRequest | None = field(default=None, repr=False)
+    purpose: Purpose = PAGE
     #: Position in the store; 0 before it left the store.
     place: int = field(default=0, compare=False)
     #: Place in the journal of a fleet; 0 alone.
@@ -436,7 +461,17 @@ class Url:
     @property
     def robots_for(self) -> str | None:
         """Site key whose robots.txt this is, else None."""
-        return self.owner if self.ask is None and not self.probe else None
+        return self.purpose.owner if self.purpose.aim is Aim.ROBOTS else None
+
+    @property
+    def is_named(self) -> bool:
+        """Whether something names it: it is no guess, and no preliminary request."""
+        return self.purpose is PAGE or self.purpose is SITEMAP
+
+    @property
+    def is_sitemap(self) -> bool:
+        """Whether it is that of a sitemap, if there is one."""
+        return self.purpose is SITEMAP or self.purpose is GUESS
 
     @property
     def site(self) -> str:

@@ -20,7 +20,7 @@ from larbinpy.parse import Link, Parsed, is_sitemap, is_sitemap_name, redirect_t
 from larbinpy.parse.link import endorsed, urls
 from larbinpy.soft404.probes import is_home
 from larbinpy.stats import Stats
-from larbinpy.url import Url, hash64
+from larbinpy.url import GUESS, PAGE, SITEMAP, Aim, Purpose, Url, hash64
 
 #: Most outcomes written to the log in one turn.
 _FATES = 500
@@ -159,7 +159,7 @@ class Intake:
     def land(self, pages: Sequence[Page]) -> None:
         """Queue pages that the fetcher has completed."""
         for page in pages:
-            if page.url.guess and page.outcome in READABLE and not self._is_found(page):
+            if page.url.purpose is GUESS and page.outcome in READABLE and not self._is_found(page):
                 page.outcome = Outcome.BAD_TYPE
             elif page.rest and page.outcome in READABLE and not is_sitemap(page):
                 page.outcome, page.rest = Outcome.TOO_BIG, b""
@@ -206,13 +206,13 @@ class Intake:
         Such a reply reaches no output.
         """
         url = page.url
-        if url.ask is not None:
+        if url.purpose.ask is not None:
             self._frontier.login_done(page, now, self._wall())
             return False
         if self._judged is page or not sessions.has(url.site):
             return True
         # A sitemap that nothing names says nothing of the session.
-        if url.owner is None and not url.guess:
+        if url.is_named:
             verdict, again = sessions.judge(page)
             if verdict is not Verdict.KEEP:
                 is_last = verdict is Verdict.DROP
@@ -223,10 +223,10 @@ class Intake:
         return True
 
     def _process(self, page: Page, now: float) -> None:
-        if page.url.probe:
+        if page.url.purpose.aim is Aim.PROBE:
             self._frontier.probe_done(page, now, self._wall())
             return
-        if page.url.owner is not None:
+        if page.url.purpose.owner is not None:
             self._output_reply(page)
             self._frontier.robots_done(page, now, self._wall())
             return
@@ -306,8 +306,9 @@ class Intake:
         elif page.rest:
             page.detail = LONG_SITEMAP
         links = self._followed(parsed, self._settings.ignores_robots(page.url))
+        purpose = SITEMAP if parsed.is_index else PAGE
         while len(links) > _LINKS:
-            self._admit(page.url, links[:_LINKS], self._now, sitemaps=parsed.is_index)
+            self._admit(page.url, links[:_LINKS], self._now, purpose=purpose)
             links = links[_LINKS:]
             yield
         self._loaded(page, parsed, links, digests, self._now)
@@ -333,7 +334,7 @@ class Intake:
             self._frontier.remember(digests)
         self._frontier.finished(page, now, self._wall())
         self._stats.links += len(parsed.links)
-        self._admit(page.url, links, now, sitemaps=parsed.is_index)
+        self._admit(page.url, links, now, purpose=SITEMAP if parsed.is_index else PAGE)
 
     def _is_wanted(self, page: Page) -> bool:
         """Whether a page goes to the outputs; one that has not changed was wanted before."""
@@ -367,10 +368,10 @@ class Intake:
         now: float,
         *,
         redirect: bool = False,
-        sitemaps: bool = False,
+        purpose: Purpose = PAGE,
     ) -> None:
         """Pass links to the frontier; the names of new ones are looked up in advance."""
-        names = self._frontier.admit(parent, links, now, redirect=redirect, sitemaps=sitemaps)
+        names = self._frontier.admit(parent, links, now, redirect=redirect, purpose=purpose)
         self._names.expect(names, now)
 
     def _write_down(self, page: Page) -> None:

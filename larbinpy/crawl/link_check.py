@@ -47,7 +47,7 @@ class LinkCheck:
 
     def only_asks(self, url: Url) -> bool:
         """Whether the reply to `url` is not read."""
-        if url.owner is not None:
+        if url.purpose.owner is not None:
             return False
         if not self._area.has(url.href):
             return True
@@ -75,7 +75,7 @@ class CheckRequests:
                 request.options = self._by_head(request.options)
             else:
                 request.headers = (*request.headers, *_FIRST_BYTE)
-        elif url.owner is None:
+        elif url.purpose.owner is None:
             request.accept = partial(_checked, request.accept)
         return request
 

@@ -24,7 +24,7 @@ from larbinpy.loop.clock import clock, wall
 from larbinpy.loop.poller import Poller
 from larbinpy.outcome import cure, reason
 from larbinpy.page import Page, timestamp
-from larbinpy.url import Url, fault, masked_typed, site_of, typed
+from larbinpy.url import Aim, Purpose, Url, fault, masked_typed, site_of, typed
 
 #: Fields of a form that are listed, and characters of each name.
 _MOST_NAMES = 30
@@ -108,7 +108,7 @@ class _Trial:
         while ask is not None:
             self._notices()
             self._next = max(self._next, clock() + ask.wait)
-            url = Url(ask.href, 0, attempt=1, owner=site, ask=ask)
+            url = Url(ask.href, 0, attempt=1, purpose=Purpose(Aim.LOGIN, site, ask))
             page = self._request(url)
             ask = self._sessions.replied(site, page)
         why = self._sessions.failure(site)
@@ -138,7 +138,8 @@ class _Trial:
         config = self._sites.of(url.site).config
         page = fetch(url, config, self._poller, self._network, tuple(headers))
         self._next = clock() + config.wait_duration
-        method = "GET" if url.ask is None or url.ask.body is None else "POST"
+        ask = url.purpose.ask
+        method = "GET" if ask is None or ask.body is None else "POST"
         parts = [f"{method} {shown(url.href)}: {_result(page)}", *self._seen(page)]
         self._say(", ".join(parts))
         return page
@@ -146,7 +147,8 @@ class _Trial:
     def _seen(self, page: Page) -> Iterable[str]:
         """The form of a page of the login, by the names of its fields; and the markers."""
         login = self._login
-        if login.method.is_a(MethodTrait.FORM) and page.url.ask is not None and has_html(page):
+        is_form = login.method.is_a(MethodTrait.FORM) and page.url.purpose.ask is not None
+        if is_form and has_html(page):
             form = password_form(page, login) or user_form(page, login)
             if form is not None:
                 names = list(dict.fromkeys(filter(None, (each.name for each in form.controls))))

@@ -21,7 +21,7 @@ from larbinpy.fetch.cookies import login_jar
 from larbinpy.fetch.options import Refusal, RequestOptions
 from larbinpy.outcome import Outcome
 from larbinpy.storage.files import write_atomic
-from larbinpy.url import LoginRequest, Url, login_of, site_of, split, typed
+from larbinpy.url import Ask, Url, login_of, site_of, split, typed
 
 #: Types that may have links: pages, feeds and sitemaps, and documents without a type.
 _PAGES = frozenset(
@@ -261,7 +261,7 @@ class SiteOptions:
         return self._proxies[proxy]
 
 
-def of_login(options: RequestOptions, url: Url, ask: LoginRequest) -> RequestOptions:
+def of_login(options: RequestOptions, url: Url, ask: Ask) -> RequestOptions:
     """The options of a login's request, an object of its own.
 
     Its cookies are those that the login has for the origin of `url`.
@@ -269,7 +269,7 @@ def of_login(options: RequestOptions, url: Url, ask: LoginRequest) -> RequestOpt
     given = {line.partition(":")[0].lower() for line in ask.headers}
     kept = (line for line in options.headers if line.partition(":")[0].lower() not in given)
     headers = (*kept, *ask.headers)
-    jar = login_jar(url.owner or url.site, url.site)
+    jar = login_jar(url.purpose.owner or url.site, url.site)
     return replace(options, headers=headers, body=ask.body, jar=jar)
 
 

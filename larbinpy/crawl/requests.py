@@ -15,7 +15,7 @@ from larbinpy.output.plug import NO_REFRESH, Refresher
 from larbinpy.parse import is_sitemap_name
 from larbinpy.parse.xml import MAX_DECODED
 from larbinpy.soft404.answers import COMPARED
-from larbinpy.url import Url
+from larbinpy.url import Aim, Url
 
 #: RFC 9309, 2.5: at least 500 KiB of a robots.txt are read, whatever maxPageSize is. One byte more
 #: than is used shows whether the file is longer, so that its last line may be incomplete.
@@ -55,12 +55,13 @@ class Requests:
         """The request for `url` at `address`."""
         options = self._options(url)
         most = self._most_bytes(url)
-        if url.ask is not None:
-            return Request(url, address, any_reply, most, of_login(options, url, url.ask))
-        if url.robots_for is not None:
+        purpose = url.purpose
+        if purpose.ask is not None:
+            return Request(url, address, any_reply, most, of_login(options, url, purpose.ask))
+        if purpose.aim is Aim.ROBOTS:
             return Request(url, address, any_reply, ROBOTS_SIZE, options)
         login = () if self._login_headers is None else self._login_headers(url)
-        if url.probe:
+        if purpose.aim is Aim.PROBE:
             return Request(url, address, any_reply, COMPARED, options, login)
         beyond = max(MAX_DECODED - most, 0) if _is_sitemap(url) else 0
         accept = partial(self._refuse, url, inf if beyond else most)
@@ -81,7 +82,7 @@ class Requests:
             return Refusal(Outcome.TOO_BIG, f"{size} bytes, and maxPageSize is {max_size}")
         if url.requisite or (verdict is not None and verdict.has_type):
             return None
-        if url.sitemap and media_type in SITEMAPS:
+        if url.is_sitemap and media_type in SITEMAPS:
             return None
         outcome = self._types.refuse(url.href, media_type)
         return None if outcome is None else Refusal(outcome)
@@ -89,7 +90,7 @@ class Requests:
 
 def _is_sitemap(url: Url) -> bool:
     """Whether a URL is that of a sitemap, before its reply is known."""
-    return url.sitemap or (url.seed and is_sitemap_name(url.href))
+    return url.is_sitemap or (url.seed and is_sitemap_name(url.href))
 
 
 class ChangedRequests:

@@ -14,7 +14,6 @@ from larbinpy.crawl.intake import Judgement, Verdict
 from larbinpy.fetch.cookies import Jars, LoginJars, cookie_lines
 from larbinpy.fetch.options import RequestOptions
 from larbinpy.frontier.steps import NoLogins
-from larbinpy.login.exchange import Ask
 from larbinpy.login.judge import LoginPages, Standing
 from larbinpy.login.logout import ends_session
 from larbinpy.login.methods.hook import UserLogin
@@ -23,7 +22,7 @@ from larbinpy.login.spec import Login, MethodTrait
 from larbinpy.loop.clock import Clock
 from larbinpy.outcome import ENDS_SESSION, Outcome, is_retried
 from larbinpy.page import Page
-from larbinpy.url import MASK, SECRET_HEADER, Url, site_of
+from larbinpy.url import MASK, SECRET_HEADER, Ask, Url, site_of
 
 _NO_HEADER = "a header of the login has characters that no request can carry"
 #: A header line of a reply, with the lines that continue it.

@@ -65,8 +65,8 @@ def fetch(
     if not permitted:
         return Page(url, Outcome.PRIVATE_ADDRESS, detail=answer.addresses[0])
     options = network.options.for_url(url)
-    if url.ask is not None:
-        options = of_login(options, url, url.ask)
+    if url.purpose.ask is not None:
+        options = of_login(options, url, url.purpose.ask)
     request = Request(url, permitted[0], any_reply, config.max_page_size, options, headers)
     page = _request(request, poller, network.fetcher)
     if page.misread or (page.outcome is Outcome.EARLY_STOP and page.status and not page.body):

@@ -22,7 +22,7 @@ from larbinpy.outcome import Outcome
 from larbinpy.parse import Kind, Link
 from larbinpy.parse.link import PackedLinks, buffers
 from larbinpy.storage.seen import Seen
-from larbinpy.url import Url, fingerprint, fingerprints, resolve, typed
+from larbinpy.url import GUESS, PAGE, Purpose, Url, fingerprint, fingerprints, resolve, typed
 
 #: Most URLs that are kept (7 MB), and the length of the longest.
 _MOST = 50_000
@@ -189,7 +189,7 @@ _GUESSED = 0x9E3779B97F4A7C15
 
 def key_of(url: Url) -> int:
     """The fingerprint under which a URL is remembered."""
-    return fingerprint(url.href) ^ url.guess * _GUESSED
+    return fingerprint(url.href) ^ (url.purpose is GUESS) * _GUESSED
 
 
 class Admission:
@@ -274,16 +274,15 @@ class Admission:
         links: Sequence[Link],
         *,
         redirect: bool,
-        sitemaps: bool = False,
-        guess: bool = False,
+        purpose: Purpose = PAGE,
     ) -> list[Url]:
         """The URLs of those `links` of a page that are wanted and new.
 
-        `sitemaps`: the page is a robots.txt or an index of sitemaps, and all links lead to these.
-        `guess`: they are sitemaps that nothing names; so is where such a URL redirects to.
+        Their `purpose` is `SITEMAP` if the page is a robots.txt or an index of sitemaps, and
+        `GUESS` if nothing names them; so is that of what such a URL redirects to.
         """
-        if redirect and parent.guess:
-            sitemaps = guess = True
+        if redirect and parent.purpose is GUESS:
+            purpose = GUESS
         if redirect and parent.seed:
             self.scope.area.redirect(parent.href, [link.url for link in links])
         # Most links were seen before, so this is checked first: it takes a fraction of the time.
@@ -294,13 +293,12 @@ class Admission:
         if not unseen:  # as on most pages of a site
             self.refused[Outcome.URL_DUP] += len(links)
             return []
-        if guess:
+        if purpose is GUESS:
             unseen = [(link, key ^ _GUESSED) for link, key in unseen]
         wanted, candidates, trapped = [], [], []
         for link, key in unseen:
-            url = self._in_scope(parent, link, redirect, sitemaps)
+            url = self._in_scope(parent, link, redirect, purpose)
             if isinstance(url, Url):
-                url.guess = guess
                 wanted.append(url)
                 candidates.append(key)
             else:
@@ -368,8 +366,9 @@ class Admission:
             self._recent.learn(seen, [False] * len(seen))
         return list(different.values())
 
-    def _in_scope(self, parent: Url, link: Link, redirect: bool, sitemap: bool) -> Url | Outcome:
+    def _in_scope(self, parent: Url, link: Link, redirect: bool, purpose: Purpose) -> Url | Outcome:
         # Redirects, requisites and sitemaps cost no depth, so their number in a row is bounded.
+        sitemap = purpose is not PAGE
         hop = redirect or sitemap or link.kind is not Kind.PAGE
         if hop and parent.hops >= _MAX_HOPS:
             self.scope.left_out["hops"] += 1
@@ -398,5 +397,5 @@ class Admission:
             seed=redirect and parent.seed,
             requisite=requisite,
             redirect=redirect,
-            sitemap=sitemap,
+            purpose=purpose,
         )

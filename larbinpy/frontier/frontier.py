@@ -32,7 +32,7 @@ from larbinpy.storage.queues import KEY
 from larbinpy.storage.seen import Mark, Seen
 from larbinpy.storage.sizes import DEFAULT_SIZES, FrontierSizes
 from larbinpy.storage.state import SavedPart, SavedValue
-from larbinpy.url import Url, resolve
+from larbinpy.url import GUESS, PAGE, SITEMAP, Purpose, Url, resolve
 
 
 class RuleSweep:
@@ -257,14 +257,13 @@ class Frontier:
         now: float,
         *,
         redirect: bool = False,
-        sitemaps: bool = False,
-        guess: bool = False,
+        purpose: Purpose = PAGE,
     ) -> list[str]:
         """Take the `links` of a page that are wanted and new; see `Admission.links`.
 
         Returns the hosts of these whose addresses are not known, each once.
         """
-        new = self.admission.links(parent, links, redirect=redirect, sitemaps=sitemaps, guess=guess)
+        new = self.admission.links(parent, links, redirect=redirect, purpose=purpose)
         if not new:
             return []
         for url in new:
@@ -322,13 +321,14 @@ class Frontier:
 
         The sitemaps that it names have the depth of the waiting URL with the greatest one.
         """
-        site = self.registry.get(page.url.owner or "")
+        site = self.registry.get(page.url.purpose.owner or "")
         depth = max((url.depth for url in site.waiting), default=-1) if site else -1
         sitemaps = self.lifecycle.robots_done(page, now, wall)
         urls = (resolve(text, page.url.href) for text in sitemaps.references)
         links = [Link(url, Kind.PAGE, nofollow=False) for url in urls if url]
         parent = Url(page.url.href, depth)
-        self.admit(parent, links, now, sitemaps=True, guess=sitemaps.guessed)
+        purpose = GUESS if sitemaps.guessed else SITEMAP
+        self.admit(parent, links, now, purpose=purpose)
 
     def login_done(self, page: Page, now: float, wall: float) -> None:
         """Process the reply to a request of a login."""
@@ -368,11 +368,11 @@ class Frontier:
         """
         # Not tried again if a rule rejects it that came after it was taken from the store.
         rejected = self.scope.rules.were_others and self.scope.rejecting(page.url) is not None
-        last = rejected or page.url.guess
+        last = rejected or page.url.purpose is GUESS
         decided = self.lifecycle.page_done(page, now, wall, last=last)
         if decided:
             self._fetched.append(page)
-            if page.url.guess and not page.vain:
+            if page.url.purpose is GUESS and not page.vain:
                 self.admission.remember(page.url.href)
         return decided
 

@@ -32,7 +32,7 @@ from larbinpy.outcome import UNREACHABLE, Outcome, failure, is_retried
 from larbinpy.page import Page
 from larbinpy.storage.site_counts import SiteCounts
 from larbinpy.storage.sizes import DEFAULT_SIZES, FrontierSizes
-from larbinpy.url import Url, site_of
+from larbinpy.url import Aim, Url, site_of
 
 
 class NameRequests:
@@ -192,7 +192,7 @@ class SiteLifecycle:
 
     def _make_ready(self, site: NamedSite, url: Url, refusal: Outcome, now: float) -> None:
         # Preliminary requests are exempt from the rules.
-        if url.owner is None and not self.rules.allows(site, url.href):
+        if url.purpose.owner is None and not self.rules.allows(site, url.href):
             self.end(url, refusal, now, self.rules.why_denied(site))
             self.registry.touch(site)
         else:
@@ -208,11 +208,11 @@ class SiteLifecycle:
 
     def end(self, url: Url, outcome: Outcome, now: float, detail: str = "") -> None:
         """End a URL that is in no queue with `outcome`, without (another) fetch."""
-        if url.owner is None:
+        if url.purpose.owner is None:
             self.decided.append(Page(url, outcome, detail=detail))
-        elif url.probe:
+        elif url.purpose.aim is Aim.PROBE:
             self._probe.replied(Page(url, outcome, detail=detail), now)
-        elif url.ask is None:
+        elif url.purpose.aim is Aim.ROBOTS:
             self._robots.ended(url, outcome, now, detail)
         else:
             self._login.replied(Page(url, outcome, detail=detail), now)

@@ -225,8 +225,7 @@ SettingsOf = Callable[[str], SiteSettings]
 
 def is_counted(page: Page) -> bool:
     """Whether limitPageBySite counts a reply: not one that nobody asked for."""
-    asked = page.url.owner is None and not page.url.guess
-    return asked and page.outcome is Outcome.SUCCESS
+    return page.url.is_named and page.outcome is Outcome.SUCCESS
 
 
 class Quota:

@@ -421,7 +421,7 @@ class Scope:
                 url.via or "",
                 url.redirect,
                 requisite=url.requisite,
-                sitemap=url.sitemap,
+                sitemap=url.is_sitemap,
             )
         )
 

@@ -196,7 +196,7 @@ AT_REST = frozenset({State.NEW, State.OPEN, State.CLOSED})
 
 def number_of_pages(urls: Sequence[Url]) -> int:
     """The number of `urls` that are not preliminary requests."""
-    return sum([url.owner is None for url in urls])
+    return sum([url.purpose.owner is None for url in urls])
 
 
 class UrlTotals:
@@ -329,7 +329,7 @@ class NamedSite:
     def park(self, url: Url) -> None:
         """Keep `url` until the site is OPEN."""
         self.waiting.append(url)
-        self.totals.waiting += url.owner is None
+        self.totals.waiting += url.purpose.owner is None
 
     def admit(self, most: int) -> list[Url]:
         """Remove and return the first `most` waiting URLs of an OPEN site; reset its `tries`."""
@@ -343,9 +343,9 @@ class NamedSite:
     def admit_others(self) -> list[Url]:
         """Remove and return the waiting preliminary requests, which are mostly of other sites."""
         assert self.state in STEPS, self
-        others = [url for url in self.waiting if url.owner is not None]
+        others = [url for url in self.waiting if url.purpose.owner is not None]
         if others:
-            self.waiting = [url for url in self.waiting if url.owner is None]
+            self.waiting = [url for url in self.waiting if url.purpose.owner is None]
         return others
 
     def make_ready(self, url: Url, *, first: bool = False) -> None:
@@ -355,7 +355,7 @@ class NamedSite:
             self.ready.insert(0, url)
         else:
             self.ready.append(url)
-        self.totals.ready += url.owner is None
+        self.totals.ready += url.purpose.owner is None
 
     def put_back(self) -> None:
         """Move all ready URLs back to the head of the waiting ones."""
@@ -370,7 +370,7 @@ class NamedSite:
     def take(self) -> Url:
         """Remove and return the first ready URL, for a request."""
         url = self.ready.pop(0)
-        self.totals.ready -= url.owner is None
+        self.totals.ready -= url.purpose.owner is None
         self.in_flight += 1
         return url
 
@@ -383,7 +383,7 @@ class NamedSite:
     def postpone(self, url: Url, due: float) -> None:
         """Keep a failed URL until the time `due`."""
         self.retries.append((due, url))
-        self.totals.waiting += url.owner is None
+        self.totals.waiting += url.purpose.owner is None
 
     def next_retry(self, now: float) -> Url | None:
         """Remove and return the first failed URL if its time has come; it needs a fresh address."""
@@ -392,7 +392,7 @@ class NamedSite:
         self.refresh = True
         self.address_until = now
         url = self.retries.pop(0)[1]
-        self.totals.waiting -= url.owner is None
+        self.totals.waiting -= url.purpose.owner is None
         return url
 
     def drain(self) -> list[Url]:
@@ -406,7 +406,7 @@ class NamedSite:
     def remove(self, unwanted: Callable[[Url], bool]) -> list[Url]:
         """Remove and return `unwanted` URLs. If none is ready now, it must leave its rotation."""
         urls = [*self.ready, *self.waiting, *(url for _, url in self.retries)]
-        gone = [url for url in urls if url.owner is None and unwanted(url)]
+        gone = [url for url in urls if url.purpose.owner is None and unwanted(url)]
         if gone:
             ids, before = set(map(id, gone)), len(self.ready)
             self.ready = [url for url in self.ready if id(url) not in ids]

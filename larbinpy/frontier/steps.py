@@ -19,7 +19,7 @@ from larbinpy.frontier.site import STEPS, Event, NamedSite, PackedRobots, State
 from larbinpy.frontier.sites import RobotsRules, SiteRegistry
 from larbinpy.outcome import READABLE, UNREACHABLE, Outcome, asks_for_less, failure
 from larbinpy.page import Page
-from larbinpy.url import LoginRequest, Url, resolve
+from larbinpy.url import GUESS, Aim, Ask, Purpose, Url, resolve
 
 #: A closed site, or one whose robots.txt cannot be fetched, gets no request for this long (s).
 CLOSED_TIME = 3600.0
@@ -136,13 +136,14 @@ class RobotsStep:
 
     def begin(self, site: NamedSite, now: float) -> None:
         """Fetch the robots.txt of a site that is now in ROBOTS."""
-        self._requests.send(Url(f"{site.key}/robots.txt", 0, owner=site.key), now)
+        purpose = Purpose(Aim.ROBOTS, site.key)
+        self._requests.send(Url(f"{site.key}/robots.txt", 0, purpose=purpose), now)
         self._requests.release(site)
 
     def replied(self, page: Page, now: float) -> Sitemaps:
         """Process the reply to a request (RFC 9309, 2.3.1); return the sitemaps of the site."""
         self.fetched += page.status > 0
-        owner = self._registry.get(page.url.owner or "")
+        owner = self._registry.get(page.url.purpose.owner or "")
         if owner is None or owner.state is not State.ROBOTS:
             return _NONE
         if page.outcome in READABLE:
@@ -170,11 +171,11 @@ class RobotsStep:
         if target is None or page.url.hops >= _HOPS:
             self._open(owner, self._rules.allow_all, now + _RULES_TIME, now)
             return
-        self._requests.send(Url(target, 0, hops=page.url.hops + 1, owner=owner.key), now)
+        self._requests.send(Url(target, 0, hops=page.url.hops + 1, purpose=page.url.purpose), now)
 
     def ended(self, url: Url, outcome: Outcome, now: float, detail: str) -> None:
         """Process a request that ended without a fetch."""
-        owner = self._registry.get(url.owner or "")
+        owner = self._registry.get(url.purpose.owner or "")
         if owner is not None and owner.state is State.ROBOTS:
             self._failed(owner, url, outcome, now, detail)
 
@@ -230,27 +231,16 @@ def _guessed(site: NamedSite) -> Sitemaps:
 _CLOSED_TIME = 24 * 3600.0
 
 
-class LoginAsk(LoginRequest, Protocol):
-    """A request of a login, with its URL."""
-
-    @property
-    def href(self) -> str: ...
-
-    @property
-    def wait(self) -> float:
-        """Seconds to wait before it, besides those of politeness."""
-
-
 class SiteLogins(Protocol):
     """The logins of sites, by site key. A login is a sequence of requests, one at a time."""
 
     def needs(self, site: str) -> bool:
         """Whether a login has to come before the next URL of `site`."""
 
-    def begin(self, site: str) -> LoginAsk | None:
+    def begin(self, site: str) -> Ask | None:
         """Begin a login; its first request, None if it is over."""
 
-    def replied(self, site: str, page: Page) -> LoginAsk | None:
+    def replied(self, site: str, page: Page) -> Ask | None:
         """Process the reply to the last request; the next one, None if the login is over.
 
         A request that could not be sent has a page of status 0.
@@ -272,10 +262,10 @@ class NoLogins:
     def needs(self, site: str) -> bool:
         return False
 
-    def begin(self, site: str) -> LoginAsk | None:
+    def begin(self, site: str) -> Ask | None:
         return None
 
-    def replied(self, site: str, page: Page) -> LoginAsk | None:
+    def replied(self, site: str, page: Page) -> Ask | None:
         return None
 
     def failure(self, site: str) -> str:
@@ -349,7 +339,7 @@ class LoginStep:
 
     def replied(self, page: Page, now: float) -> None:
         """Process the reply to a request, or its end without one."""
-        key = page.url.owner or ""
+        key = page.url.purpose.owner or ""
         site = self._registry.get(key)
         if site is None or self._under_way.get(key) is not page.url:
             return
@@ -358,11 +348,13 @@ class LoginStep:
         if site.state is State.LOGIN:
             self._go_on(site, self._logins.replied(key, page), now)
 
-    def _go_on(self, site: NamedSite, ask: LoginAsk | None, now: float) -> None:
+    def _go_on(self, site: NamedSite, ask: Ask | None, now: float) -> None:
         while ask is not None:
             href = resolve(ask.href)
             if href is not None:
-                url = self._under_way[site.key] = Url(href, 0, owner=site.key, ask=ask)
+                url = self._under_way[site.key] = Url(
+                    href, 0, purpose=Purpose(Aim.LOGIN, site.key, ask)
+                )
                 if ask.wait > 0:
                     self._later[site.key] = now + ask.wait
                     self._way.set_timer(site, now + ask.wait)
@@ -450,7 +442,7 @@ class ProbeStep:
     def is_needed_first(self, site: NamedSite) -> bool:
         """Whether an OPEN `site` is to be probed before the URLs that wait."""
         known = site.fetched + site.failed + site.in_flight + site.held
-        known -= sum(url.guess for url in site.waiting)
+        known -= sum(url.purpose is GUESS for url in site.waiting)
         return known > 1 and any(map(self._probes.wants, site.waiting))
 
     def begin(self, site: NamedSite, now: float) -> None:
@@ -461,7 +453,7 @@ class ProbeStep:
 
     def replied(self, page: Page, now: float) -> None:
         """Process the reply to a probe, or its end without one."""
-        key = page.url.owner or ""
+        key = page.url.purpose.owner or ""
         if self._under_way.get(key) is not page.url:
             return
         del self._under_way[key]
@@ -473,10 +465,12 @@ class ProbeStep:
             self._probes.end(key)
 
     def _go_on(self, site: NamedSite, now: float) -> None:
-        waiting = [url.href for url in site.waiting if url.owner is None and not url.guess]
+        waiting = [url.href for url in site.waiting if url.is_named]
         while (probe := self._probes.next(site.key, waiting)) is not None:
             if self._rules.allows(site, probe):
-                url = self._under_way[site.key] = Url(probe, 0, owner=site.key, probe=True)
+                url = self._under_way[site.key] = Url(
+                    probe, 0, purpose=Purpose(Aim.PROBE, site.key)
+                )
                 self._requests.send(url, now)
                 return
         self._registry.on(site, Event.PROBED)

@@ -11,27 +11,12 @@ from http import HTTPStatus
 from larbinpy.outcome import asks_for_less
 from larbinpy.page import Page
 from larbinpy.parse import redirect_target
-from larbinpy.url import site_of
+from larbinpy.url import Ask, site_of
 
 #: Redirects in a row that a login follows.
 _MOST_REDIRECTS = 10
 _SEE_OTHER = frozenset({301, 302, 303})
 _SAME_METHOD = frozenset({307, 308})
-
-
-@dataclass(frozen=True)
-class Ask:
-    """A request of a login. Redirects are not followed by themselves."""
-
-    href: str
-    #: The body of a POST; None for a GET.
-    body: bytes | None = field(default=None, repr=False)
-    #: Further header lines, "Name: value".
-    headers: tuple[str, ...] = field(default=(), repr=False)
-    #: Seconds to wait before the request, besides the site's own delay.
-    wait: float = 0.0
-    #: A line for the user alone, who has to do something meanwhile; it is shown once.
-    notice: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True)

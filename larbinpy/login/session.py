@@ -8,14 +8,14 @@ from enum import Enum, auto
 from http import HTTPStatus
 from typing import Any
 
-from larbinpy.login.exchange import Ask, Grant, LoginFailed, asked, next_of
+from larbinpy.login.exchange import Grant, LoginFailed, asked, next_of
 from larbinpy.login.judge import Judge, RecentCounts, Standing, has_html, has_password_field
 from larbinpy.login.logout import ends_session, logout_links
 from larbinpy.login.methods import request_headers, steps_of
 from larbinpy.login.methods.hook import UserLogin
 from larbinpy.login.spec import Login, MethodTrait
 from larbinpy.page import Page
-from larbinpy.url import Url, hash64, site_of
+from larbinpy.url import Ask, Url, hash64, site_of
 
 #: Failures in a row after which no further login is tried.
 _MOST_FAILURES = 3

@@ -32,7 +32,7 @@ from larbinpy.output.plug import NO_FEEDER, Feeder, Output
 from larbinpy.page import Fate, timestamp
 from larbinpy.stats import Stats, cpu_seconds, peak_rss_bytes, rss_bytes
 from larbinpy.storage.state import SavedValue
-from larbinpy.url import Url
+from larbinpy.url import Aim, Url
 
 #: Counts of the resolver; its other figures are of the moment.
 _DNS = ("asked", "early", "sent", "answered", "cached", "failed", "resent", "rejected")
@@ -238,7 +238,7 @@ def _in_flight(frontier: Frontier, now: float, feeder: Feeder, turn_of: TurnOf) 
     newest, since = frontier.ip_sites.newest
     taken, others = now - since, frontier.ip_sites.in_flight - 1
     # A preliminary request alone in flight is what all other URLs of its site wait for.
-    if taken < _SLOW and (others or newest.owner is None):
+    if taken < _SLOW and (others or newest.purpose.owner is None):
         return ""
     so_far = f", {roughly(taken)} so far" if taken >= _SLOW else ""
     more = f" (and {others} more)" if others else ""
@@ -246,11 +246,12 @@ def _in_flight(frontier: Frontier, now: float, feeder: Feeder, turn_of: TurnOf) 
         # Without Redis, turns are not granted.
         turn = f"it waits for its turn at {place}, which other nodes ask, too"
         return feeder.holds or f"{_name(newest.site)}: {turn}{so_far}{more}"
-    if newest.ask is not None:
-        return f"logging in to {_name(newest.owner or '')}{so_far}{more}"
-    if newest.probe:
+    aim, owner = newest.purpose.aim, newest.purpose.owner or ""
+    if aim is Aim.LOGIN:
+        return f"logging in to {_name(owner)}{so_far}{more}"
+    if aim is Aim.PROBE:
         return f"{_name(newest.site)}: a name that cannot exist is being asked for{so_far}{more}"
-    if newest.owner is not None:
+    if aim is Aim.ROBOTS:
         return f"robots.txt of {_name(newest.site)} is being fetched{so_far}{more}"
     return f"{_name(newest.site)}: no whole reply yet{so_far}{more}"
 
@@ -308,7 +309,7 @@ def _request(when: float, site: NamedSite, now: float) -> str:
 def _failed(site: NamedSite) -> int | None:
     """The failed tries of the URL that is requested next; None if this is its first try."""
     url = site.ready[0]
-    return (site.tries if url.owner is not None else url.attempt) or None
+    return (site.tries if url.purpose.owner is not None else url.attempt) or None
 
 
 def _retry(when: float, site: NamedSite, failed: int, now: float) -> str:

@@ -415,5 +415,5 @@ def _is_manifest(page: Page) -> bool:
 
 
 def _is_text_sitemap(page: Page) -> bool:
-    is_named = page.url.sitemap or "sitemap" in page.url.href.rpartition("/")[2].lower()
+    is_named = page.url.is_sitemap or "sitemap" in page.url.href.rpartition("/")[2].lower()
     return page.type == "text/plain" and is_named

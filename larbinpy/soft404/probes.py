@@ -21,7 +21,7 @@ from larbinpy.soft404.answers import Answer, AnswerText, Body, Redirect, answers
 from larbinpy.storage.caches import LruBudget
 from larbinpy.storage.files import LineFile
 from larbinpy.storage.state import Journal, SavedPart
-from larbinpy.url import Url, site_of
+from larbinpy.url import PAGE, Url, site_of
 
 #: Some servers route by extension.
 _EXTENSION = re.compile(r"\.[a-z]{1,5}\Z", re.IGNORECASE).search
@@ -137,7 +137,7 @@ class Probes:
 
     def wants(self, url: Url) -> bool:
         """Whether `url` is a reason to probe its site, which has others."""
-        named = not (url.requisite or url.sitemap or url.guess)
+        named = url.purpose is PAGE and not url.requisite
         state = self._sites.get(url.site) if named else None
         return named and (state is None or state.left > 0) and self._is_read(url)
 

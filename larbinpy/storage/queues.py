@@ -23,7 +23,7 @@ from larbinpy.storage.blocks import Blocks, BlocksMark
 from larbinpy.storage.caches import LruBudget
 from larbinpy.storage.sizes import STORE_SIZES, StoreSizes
 from larbinpy.storage.state import State
-from larbinpy.url import Url, site_of
+from larbinpy.url import GUESS, PAGE, SITEMAP, Url, site_of
 
 #: A search for a line: yields after each block, returns how many lines precede it, or None.
 Search = Generator[None, None, int | None]
@@ -322,14 +322,18 @@ _ORIGIN_SHIFT = 8
 
 
 def encode(url: Url) -> str:
-    """A URL as a line without newline. Canonical URLs have no blank and no control character."""
+    """A URL of the crawl as a line without newline.
+
+    Canonical URLs have no blank and no control character.
+    """
+    purpose = url.purpose
     flags = (
         url.priority * _PRIORITY_BIT
         | url.seed * _SEED_BIT
         | url.requisite * _REQUISITE_BIT
         | url.redirect * _REDIRECT_BIT
-        | url.sitemap * _SITEMAP_BIT
-        | url.guess * _GUESS_BIT
+        | (purpose is not PAGE) * _SITEMAP_BIT
+        | (purpose is GUESS) * _GUESS_BIT
         | url.origin << _ORIGIN_SHIFT
     )
     return f"{url.href} {url.depth} {url.hops} {flags} {url.via or '-'}"
@@ -346,8 +350,8 @@ def decode(line: str, place: int = 0) -> Url:
         url.seed = bool(flags & _SEED_BIT)
         url.requisite = bool(flags & _REQUISITE_BIT)
         url.redirect = bool(flags & _REDIRECT_BIT)
-        url.sitemap = bool(flags & _SITEMAP_BIT)
-        url.guess = bool(flags & _GUESS_BIT)
+        if flags & _SITEMAP_BIT:
+            url.purpose = GUESS if flags & _GUESS_BIT else SITEMAP
         url.origin = flags >> _ORIGIN_SHIFT
     return url
 

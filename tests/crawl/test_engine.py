@@ -17,7 +17,7 @@ from larbinpy.frontier.scope import Scope
 from larbinpy.outcome import Outcome
 from larbinpy.output.plug import NullOutput
 from larbinpy.stats import Stats
-from larbinpy.url import Url
+from larbinpy.url import GUESS, SITEMAP, Aim, Purpose, Url
 from tests.support.enginefakes import (
     HTML,
     Clock,
@@ -257,7 +257,9 @@ def test_waits_count_from_when_a_page_arrived(tmp_path: Path) -> None:
 def test_the_request_for_a_robots_txt_takes_500_kib_whatever_the_page_size() -> None:
     """RFC 9309, 2.5; and one byte more than counts, so that a cut is seen."""
     requests = Requests(HTML, Scope(scope_settings()), lambda _url: 1000, lambda _url: OPTIONS)
-    robots = requests.make(Url("http://a.test/robots.txt", 0, owner="a"), "198.51.100.1")
+    robots = requests.make(
+        Url("http://a.test/robots.txt", 0, purpose=Purpose(Aim.ROBOTS, "a")), "198.51.100.1"
+    )
     assert robots.max_size == ROBOTS_SIZE > 512 * 1024
     assert robots.accept("image/png", 10**9) is None
     page = requests.make(Url("http://a.test/", 0), "198.51.100.1")
@@ -273,8 +275,8 @@ def test_the_request_for_a_robots_txt_takes_500_kib_whatever_the_page_size() -> 
 @pytest.mark.parametrize(
     ("url", "is_sitemap"),
     [
-        (Url("http://a.test/map", 1, sitemap=True), True),
-        (Url("http://a.test/sitemap.xml", 1, sitemap=True, guess=True), True),
+        (Url("http://a.test/map", 1, purpose=SITEMAP), True),
+        (Url("http://a.test/sitemap.xml", 1, purpose=GUESS), True),
         (Url("http://a.test/map.xml.gz", 1, seed=True), True),
         (Url("http://a.test/map.html", 1, seed=True), False),
         (Url("http://a.test/map.xml", 1), False),
@@ -299,7 +301,7 @@ def test_a_link_check_asks_for_no_more_of_a_sitemap_than_of_others() -> None:
     scope = Scope(scope_settings(stay="host"))
     scope.area.add(["http://a.test/"])
     requests = Requests(HTML, scope, lambda _url: 1000, lambda _url: OPTIONS)
-    elsewhere = Url("http://b.test/map.xml", 1, sitemap=True)
+    elsewhere = Url("http://b.test/map.xml", 1, purpose=SITEMAP)
     check = LinkCheck(scope.area)
     assert check.only_asks(elsewhere)
     request = CheckRequests(requests, check).make(elsewhere, "198.51.100.1")

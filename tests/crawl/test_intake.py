@@ -15,7 +15,7 @@ from larbinpy.output.plug import NoRefresh, NullOutput
 from larbinpy.page import Fate, Page
 from larbinpy.parse import Kind, Link, Parsed
 from larbinpy.stats import Stats
-from larbinpy.url import Url, hash64
+from larbinpy.url import GUESS, Url, hash64
 from tests.support.enginefakes import HTML, Clock, FakeNames
 from tests.support.fakefeeder import FakeFeeder
 from tests.support.frontiers import links as plain_links
@@ -351,7 +351,7 @@ def test_a_sitemap_that_was_cut_is_read_in_part_and_says_so(case: Case) -> None:
 
 
 def test_a_sitemap_that_was_found_and_cut_is_not_in_vain() -> None:
-    url = Url("http://a.test/sitemap.xml", 1, guess=True)
+    url = Url("http://a.test/sitemap.xml", 1, purpose=GUESS)
     assert not Page(url, Outcome.TOO_BIG).vain and not Page(url, Outcome.SUCCESS).vain
     assert Page(url, Outcome.BAD_TYPE).vain and Page(url, Outcome.ERR_40X, 404).vain
 
@@ -472,7 +472,7 @@ def test_a_robots_txt_is_for_the_frontier(tmp_path: Path) -> None:
     case = Case(tmp_path, ask_robots=True)
     assert case.frontier.seed("http://a.test/private") is None
     [robots] = case.fly()
-    assert robots.owner is not None
+    assert robots.purpose.owner is not None
     case.land(robots, body=b"User-agent: *\nDisallow: /private\n")
     case.intake.step()
     assert case.plug.given == [("replied", "/robots.txt"), ("failed", "/private")]

@@ -571,7 +571,7 @@ class Crawl(RuleBasedStateMachine):
         self.flights.append((url, server))
         assert sum(1 for _, other in self.flights if other == server) <= limit
         site = self.frontier.registry.at(url.href)
-        if url.owner is None:
+        if url.purpose.owner is None:
             assert url.href in self.owed
             assert site is not None
             if site.rules is None:
@@ -585,7 +585,7 @@ class Crawl(RuleBasedStateMachine):
     def land(self, data: st.DataObject, page: dict[str, Any], rules: Any) -> None:
         flight = data.draw(st.sampled_from(self.flights))
         self.flights.remove(flight)
-        self.came_home(flight[0], rules if flight[0].owner else page)
+        self.came_home(flight[0], rules if flight[0].purpose.owner else page)
 
     @rule(url=URLS, rules=GOOD_RULES, pages=st.lists(PAGES, min_size=1, max_size=4))
     def visit(self, url: str, rules: dict[str, Any], pages: list[dict[str, Any]]) -> None:
@@ -605,11 +605,11 @@ class Crawl(RuleBasedStateMachine):
                 self.open()
             flights, self.flights = self.flights, []
             for home, _ in flights:
-                self.came_home(home, rules if home.owner else said)
+                self.came_home(home, rules if home.purpose.owner else said)
 
     def came_home(self, url: Url, said: dict[str, Any]) -> None:
         page = reply(url, **said)
-        if url.owner is None:
+        if url.purpose.owner is None:
             if not self.frontier.finished(page, self.now, WALL):
                 assert url.attempt <= self.settings["retries"]
             return

@@ -228,7 +228,7 @@ def test_no_login_begins_while_a_request_of_its_site_is_in_flight(make: MakeWorl
 def flights(world: World, count: int) -> list[Url]:
     """Continue until `count` requests for pages are in flight; return these."""
     while True:
-        flying = [url for url in world.frontier.ip_sites.flying() if url.owner is None]
+        flying = [url for url in world.frontier.ip_sites.flying() if url.purpose.owner is None]
         if len(flying) == count:
             return flying
         world.run(until=world.now + 0.02)

@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from larbinpy.login.exchange import Ask, Grant, LoginFailed
+from larbinpy.login.exchange import Grant, LoginFailed
 from larbinpy.login.methods.hook import HookLogin, steps
 from larbinpy.login.spec import Login, Method
 from larbinpy.page import Page
+from larbinpy.url import Ask
 from tests.support.loginpages import exchange, reply, silence
 
 SITE = "http://a.test"

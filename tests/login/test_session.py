@@ -10,13 +10,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from larbinpy.login.exchange import Ask
 from larbinpy.login.judge import Standing
 from larbinpy.login.methods.hook import HookLogin
 from larbinpy.login.session import Session, SessionState
 from larbinpy.login.spec import Login, Method
 from larbinpy.page import Page
-from larbinpy.url import Url
+from larbinpy.url import Ask, Url
 from tests.support.loginpages import redirect, reply, silence
 
 SITE = "http://a.test"

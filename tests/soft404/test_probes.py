@@ -5,7 +5,7 @@ from itertools import count
 
 from larbinpy.page import Page
 from larbinpy.soft404.probes import Probed, Probes
-from larbinpy.url import Url
+from larbinpy.url import Aim, Purpose, Url
 from tests.support.softpages import SITE, framed, moved, page
 
 
@@ -25,7 +25,7 @@ def probed(
         asked.append(probe.removeprefix(SITE))
         reply = next(answers)
         if reply is not None:
-            reply.url = Url(probe, 0, owner=SITE, probe=True)
+            reply.url = Url(probe, 0, purpose=Purpose(Aim.PROBE, SITE))
             probes.replied(SITE, reply)
     return asked
 
@@ -120,7 +120,7 @@ def test_the_answers_so_far_count_if_the_site_closes() -> None:
     probe = probes.next(SITE, [])
     assert probe is not None
     reply = lost()
-    reply.url = Url(probe, 0, owner=SITE, probe=True)
+    reply.url = Url(probe, 0, purpose=Purpose(Aim.PROBE, SITE))
     probes.replied(SITE, reply)
     probes.end(SITE)
     assert probes.judge(lost("/x"))
@@ -168,7 +168,7 @@ def test_a_lost_second_probe_leaves_the_answer_to_the_first() -> None:
     first = probes.next(SITE, [])
     assert first is not None
     reply = lost()
-    reply.url = Url(first, 0, owner=SITE, probe=True)
+    reply.url = Url(first, 0, purpose=Purpose(Aim.PROBE, SITE))
     probes.replied(SITE, reply)
     probes.next(SITE, [])
     again = make()

@@ -7,7 +7,7 @@ import pytest
 from larbinpy.outcome import Outcome
 from larbinpy.page import Fate, Page
 from larbinpy.stats import Stats
-from larbinpy.url import Url
+from larbinpy.url import Aim, Purpose, Url
 
 HERE = Url("http://a.test/", 5)
 
@@ -30,7 +30,7 @@ def minute(stats: Stats) -> Any:
 def test_requests_are_counted_with_their_durations(stats: Stats) -> None:
     stats.received(Page(HERE, Outcome.SUCCESS, status=200, ms=30, received=1000))
     stats.received(Page(HERE, Outcome.TIMEOUT, ms=90_000))
-    robots = Url("http://a.test/robots.txt", 0, owner="http://a.test")
+    robots = Url("http://a.test/robots.txt", 0, purpose=Purpose(Aim.ROBOTS, "http://a.test"))
     stats.received(Page(robots, Outcome.SUCCESS, status=200, ms=10, received=50))
     assert (stats.pages, stats.bytes_received) == (1, 1050)
     described = stats.fetches.describe()

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from larbinpy.login.exchange import Ask
 from larbinpy.page import Page
+from larbinpy.url import Ask
 
 DOOR = "http://a.test"
 

@@ -32,7 +32,7 @@ from larbinpy.storage.sizes import (
     SeenSizes,
     StoreSizes,
 )
-from larbinpy.url import Url, host_of
+from larbinpy.url import Aim, Url, host_of
 
 AGENT = "larbinpy/0.1 (+http://us.test/)"
 WALL = 1_700_000_000.0
@@ -171,7 +171,9 @@ def in_memory(frontier: Frontier) -> list[Url]:
     """The URLs that left the queues and are owed."""
     held = (url for site in frontier.registry for url in held_by(site))
     decided = (page.url for page in frontier.to_write())
-    return [url for url in (*frontier.ip_sites.flying(), *held, *decided) if url.owner is None]
+    return [
+        url for url in (*frontier.ip_sites.flying(), *held, *decided) if url.purpose.owner is None
+    ]
 
 
 def waits_of(frontier: Frontier, now: float) -> dict[str, float]:
@@ -313,11 +315,11 @@ class World:
         said = dict(said)
         found = said.pop("links", ())
         page = reply(url, **said)
-        if url.ask is not None:
+        if url.purpose.ask is not None:
             self.frontier.login_done(page, self.now, WALL + self.now)
-        elif url.probe:
+        elif url.purpose.aim is Aim.PROBE:
             self.frontier.probe_done(page, self.now, WALL + self.now)
-        elif url.owner is not None:
+        elif url.purpose.owner is not None:
             self.frontier.robots_done(page, self.now, WALL + self.now)
         elif self.judge is not None and self.judge(page):
             self.frontier.lost(page, self.now, WALL + self.now)

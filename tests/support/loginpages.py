@@ -1,9 +1,9 @@
 """Replies to the requests of logins, by values."""
 
-from larbinpy.login.exchange import Ask, Grant, Steps
+from larbinpy.login.exchange import Grant, Steps
 from larbinpy.outcome import Outcome, of_status
 from larbinpy.page import Page
-from larbinpy.url import Url
+from larbinpy.url import Ask, Url
 
 HTML = "text/html; charset=utf-8"
 

@@ -13,13 +13,13 @@ from urllib.parse import quote_from_bytes
 
 from turbohtml import Document, Element
 
-from larbinpy.login.exchange import Ask, Grant, LoginFailed, Steps, follow
+from larbinpy.login.exchange import Grant, LoginFailed, Steps, follow
 from larbinpy.login.judge import has_html, refresh_target
 from larbinpy.login.spec import Login
 from larbinpy.page import Page
 from larbinpy.parse.charset import document, encoder, named
 from larbinpy.parse.html import base_url
-from larbinpy.url import hash64, resolve, site_of
+from larbinpy.url import Ask, hash64, resolve, site_of
 
 Entries = Sequence[tuple[str, str]]
 

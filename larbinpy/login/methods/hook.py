@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import PurePath
 from typing import Any, TypeAlias
 
-from larbinpy.login.exchange import Ask, Grant, LoginFailed, Steps, check_well
+from larbinpy.login.exchange import Grant, LoginFailed, Steps, check_well
 from larbinpy.login.methods.form import urlencoded
 from larbinpy.login.spec import Login
 from larbinpy.page import Page
-from larbinpy.url import has_control, resolve
+from larbinpy.url import Ask, has_control, resolve
 
 #: The result of a hook: nothing, header lines of each request, or a Grant.
 Result: TypeAlias = Grant | Iterable[str] | None

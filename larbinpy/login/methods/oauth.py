@@ -12,11 +12,11 @@ from collections.abc import Generator, Mapping
 from typing import Any
 from urllib.parse import quote_plus
 
-from larbinpy.login.exchange import Ask, Grant, LoginFailed, Steps, asked
+from larbinpy.login.exchange import Grant, LoginFailed, Steps, asked
 from larbinpy.login.spec import Login
 from larbinpy.outcome import asks_for_less
 from larbinpy.page import Page
-from larbinpy.url import resolve
+from larbinpy.url import Ask, resolve
 
 #: Characters of queries that oauthlib refuses, though URLs may have them, and stray "%". An escape
 #: of them is signed as they are.

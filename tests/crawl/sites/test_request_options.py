@@ -10,8 +10,7 @@ from larbinpy import Config, ConfigError, load
 from larbinpy.crawl.request_options import Logins, SiteOptions, of_login
 from larbinpy.crawl.sites import SiteConfigs
 from larbinpy.fetch.options import RequestOptions
-from larbinpy.login.exchange import Ask
-from larbinpy.url import Url
+from larbinpy.url import Aim, Ask, Purpose, Url
 
 
 def options(folder: Path, *seeds: str, **settings: Any) -> SiteOptions:
@@ -106,10 +105,10 @@ def test_a_proxy_login_has_no_control_characters() -> None:
 def test_a_login_has_a_jar_for_each_origin() -> None:
     site = "https://a.test"
     others = ["https://a.test:8443", "http://a.test", "https://b.test"]
-    jars = [
-        of_login(RequestOptions("us"), Url(f"{each}/", 0, owner=site), Ask(f"{each}/")).jar
-        for each in (site, *others)
-    ]
+    asks = [Ask(f"{each}/") for each in (site, *others)]
+    urls = [Url(ask.href, 0, purpose=Purpose(Aim.LOGIN, site, ask)) for ask in asks]
+    made = [of_login(RequestOptions("us"), *each) for each in zip(urls, asks, strict=True)]
+    jars = [options.jar for options in made]
     assert jars[0] == site
     assert len(set(jars)) == 4
 
@@ -117,5 +116,5 @@ def test_a_login_has_a_jar_for_each_origin() -> None:
 def test_a_header_of_a_login_replaces_that_of_the_configuration() -> None:
     own = RequestOptions("us", headers=("Accept: text/html", "AUTHORIZATION:x", "X-Own: 1"))
     ask = Ask("http://a.test/", headers=("accept: application/json", "Authorization: Basic b"))
-    made = of_login(own, Url(ask.href, 0, owner="http://a.test"), ask)
+    made = of_login(own, Url(ask.href, 0, purpose=Purpose(Aim.ROBOTS, "http://a.test")), ask)
     assert made.headers == ("X-Own: 1", *ask.headers)

@@ -14,11 +14,11 @@ from larbinpy.crawl.on_disk import SavedSessions
 from larbinpy.crawl.sessions import SiteSessions, with_login
 from larbinpy.fetch.cookies import Jar, Jars, NoJar
 from larbinpy.fetch.options import RequestOptions
-from larbinpy.login.exchange import Ask, Grant
+from larbinpy.login.exchange import Grant
 from larbinpy.login.spec import Login, Method
 from larbinpy.outcome import ENDS_SESSION, Outcome, of_status
 from larbinpy.page import Page
-from larbinpy.url import Url
+from larbinpy.url import Ask, Url
 
 SITE = "http://a.test"
 BEARER = Login(SITE, Method.BEARER, token="t0ken")

@@ -9,7 +9,7 @@ from larbinpy.frontier.politeness import SiteSettings, Waits
 from larbinpy.frontier.site import TRANSITIONS, Event, NamedSite, State, UrlTotals
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
-from larbinpy.url import Url
+from larbinpy.url import GUESS, Aim, Purpose, Url
 from tests.support.frontiers import held_by
 
 
@@ -145,7 +145,10 @@ def test_urls_are_admitted_in_order_and_some_at_a_time(site: NamedSite) -> None:
 def test_only_the_robots_txt_of_others_is_fetched_before_the_rules_are_known(
     site: NamedSite,
 ) -> None:
-    page, robots = Url(f"{site.key}/", 1), Url(f"{site.key}/r", 0, owner="http://b.test")
+    page, robots = (
+        Url(f"{site.key}/", 1),
+        Url(f"{site.key}/r", 0, purpose=Purpose(Aim.ROBOTS, "http://b.test")),
+    )
     for url in (page, robots):
         site.park(url)
     for event in (Event.WANTED, Event.ADDRESS):
@@ -246,7 +249,7 @@ def test_a_reply_ends_the_silence(
 
 
 def test_a_sitemap_that_is_not_there_is_no_failure_of_its_site(site: NamedSite) -> None:
-    guessed = Url("http://a.test/sitemap.xml", 1, guess=True)
+    guessed = Url("http://a.test/sitemap.xml", 1, purpose=GUESS)
     site.count_page(Page(guessed, Outcome.ERR_40X, 404))
     assert (site.fetched, site.failed) == (0, 0)
     site.count_page(Page(guessed, Outcome.SUCCESS, 200))

@@ -17,7 +17,7 @@ from larbinpy.outcome import Outcome
 from larbinpy.parse import Kind, Link
 from larbinpy.storage.site_counts import SiteCounts
 from larbinpy.storage.sizes import FrontierSizes
-from larbinpy.url import Url
+from larbinpy.url import Aim, Purpose, Url
 from tests.support.frontiers import (
     DEAD,
     SILENT,
@@ -135,7 +135,12 @@ def test_a_quota_counts_pages_and_bytes(tmp_path: Path) -> None:
     quota = Quota("http://a.test", SiteLimits(2, 1000), counts)
     page = Url("http://a.test/1", 1)
     quota.count(reply(page, 404, received=100))
-    quota.count(reply(Url("http://a.test/robots.txt", 0, owner="http://a.test"), received=200))
+    quota.count(
+        reply(
+            Url("http://a.test/robots.txt", 0, purpose=Purpose(Aim.ROBOTS, "http://a.test")),
+            received=200,
+        )
+    )
     assert (quota.pages, quota.received) == (0, 300)
     assert quota.has_room(1) and not quota.has_room(2)
     quota.count(reply(page, received=300))
