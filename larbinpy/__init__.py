@@ -12,6 +12,7 @@ The packages; each imports only from those above it:
     dns/                         names to addresses, without blocking
     fetch/                       the pool of curl handles, robots.txt rules, throttle
     parse/                       charset, links, sitemaps
+    context                      what each part of a crawl gets: settings, poller, clocks ...
     frontier/                    which URL is fetched next, and when
     fleet/                       one crawl on many nodes: which hosts are whose, what is shared
     login/                       how to log in to a site, and whether a page is of a session

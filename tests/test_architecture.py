@@ -20,7 +20,7 @@ ROWS = [
     "url outcome page errors _version native config",
     "loop stats",
     "storage dns.wire dns.address dns.servers dns.lookup parse fetch.robots output.mirror.paths",
-    "frontier fleet content search login soft404 revisit",
+    "context frontier fleet content search login soft404 revisit",
     "database",
     "dns fetch fleet.redis output console demo",
     "observe",

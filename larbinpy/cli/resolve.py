@@ -32,6 +32,7 @@ from larbinpy.config.kinds import count
 from larbinpy.console.terminal.progress import NamesBar
 from larbinpy.crawl.resolver import make_resolver
 from larbinpy.dns.bulk import resolve_names
+from larbinpy.dns.cache import NameCache
 from larbinpy.loop.clock import clock
 from larbinpy.loop.poller import READ, Poller
 
@@ -136,10 +137,15 @@ def resolve(file: str, servers: tuple[str, ...], as_json: bool, parallel: str, c
             dns_connexions=at_once,
             dns_send_queue=at_once,
         )
-        cached = option_value("--cache", cache, count(0, _MOST_NAMES))
+        # It may be 0, which a crawl cannot have.
+        cached = NameCache(
+            option_value("--cache", cache, count(0, _MOST_NAMES)),
+            config.dns_negative_size,
+            config.dns_cache_time,
+        )
         with (
             closing(Poller()) as poller,
-            closing(make_resolver(config, poller, cached=cached)) as resolver,
+            closing(make_resolver(config, poller, cached)) as resolver,
             open_bytes(file) as source,
             closing(Results(sys.stdout, sys.stderr, file)) as results,
         ):

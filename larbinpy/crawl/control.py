@@ -1,11 +1,5 @@
 """The control of a running crawl: its commands, and the values that they change.
 
-control        the commands of the console
-live_settings  the settings in force, some of which commands change
-mode           what the engine may do now
-searches       the share of searches on the disk in the turns
-disk_pause     the pause while the disk is full
-
 The commands to a running crawl, from the console or POST /control.
 
 The settings in force, of which the console may change some while the crawl runs.
@@ -17,10 +11,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from larbinpy.config import SETTINGS, Config, ConfigError, change, texts
+from larbinpy.config import SETTINGS, ConfigError, change, texts
 from larbinpy.console.ports.commands import CommandSteps, Result, Wait, Watcher, Watchers
-from larbinpy.crawl.mode import DiskPause, Mode
-from larbinpy.crawl.on_disk import Saving
+from larbinpy.context import Context
+from larbinpy.crawl.mode import Mode
+from larbinpy.crawl.on_disk import OnDisk
 from larbinpy.crawl.parts import SettingsBySite
 from larbinpy.crawl.request_options import Logins
 from larbinpy.errors import Ending, what_failed
@@ -33,7 +28,6 @@ from larbinpy.observe.explain import explain
 from larbinpy.observe.report.log import first_time
 from larbinpy.observe.snapshot import Snapshots, Totals
 from larbinpy.outcome import SEED_AGAIN, Outcome
-from larbinpy.output.log import CrawlLog
 from larbinpy.page import timestamp
 from larbinpy.storage.state import SavedValue
 from larbinpy.url import fault
@@ -48,24 +42,22 @@ class LiveSettings(SavedValue):
 
     def __init__(
         self,
-        config: Config,
+        context: Context,
         fixed: Collection[str],
         mode: Mode,
         site_settings: SettingsBySite,
         frontier: Frontier,
         fetcher: Fetcher,
-        *,
-        clock: Clock,
     ) -> None:
-        self.config = config
+        self.config = context.config
         self._fixed = {keyword.lower() for keyword in fixed}
         self._mode = mode
         self._site_settings = site_settings
         self._frontier = frontier
         self._fetcher = fetcher
-        self._clock = clock
+        self._clock = context.clock
         # The configured maxWait. The one in force is longer while waitDuration is longer.
-        self._max_wait = config.max_wait
+        self._max_wait = self.config.max_wait
         #: Keyword -> value, as set by the console, in this run or before.
         self._changed: dict[str, str] = {}
         #: Lines about the changes of an earlier run.
@@ -160,33 +152,28 @@ class Control:
 
     def __init__(
         self,
+        context: Context,
         settings: LiveSettings,
         mode: Mode,
-        disk_pause: DiskPause,
         frontier: Frontier,
         logins: Logins,
-        snapshots: Snapshots,
-        saving: Saving,
-        log: CrawlLog,
+        disk: OnDisk,
         totals: Totals,
-        *,
-        clock: Clock,
-        wall: Clock,
+        snapshots: Snapshots,
     ) -> None:
         self._settings = settings
         self._mode = mode
-        self._disk_pause = disk_pause
         self._frontier = frontier
         self._logins = logins
-        self._snapshots = snapshots
-        self._saving = saving
-        self._log = log
+        self._saving = disk.saving
+        self._log = disk.log
         self._totals = totals
-        self._clock = clock
-        self._wall = wall
+        self._snapshots = snapshots
+        self._clock = context.clock
+        self._wall = context.wall
         #: The clients that follow the crawl (`watch`).
         self.watchers = Watchers()
-        self._searches = Searches(clock)
+        self._searches = Searches(context.clock)
 
     def status(self, ending: Ending | None = None) -> dict[str, object]:
         """A snapshot; at the end of the crawl, its state is the reason of the `ending`."""
@@ -201,7 +188,7 @@ class Control:
     @property
     def state(self) -> str:
         """The state of the crawl."""
-        return self._mode.state(self._frontier.owed, disk_full=self._disk_pause.full).value
+        return self._mode.state(self._frontier.owed).value
 
     def add(
         self,

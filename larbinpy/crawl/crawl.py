@@ -14,14 +14,13 @@ from larbinpy._version import __version__
 from larbinpy.config import Config, ConfigError, Given, texts
 from larbinpy.config.kinds import SEED
 from larbinpy.console.text import printable
+from larbinpy.context import DEFAULT, Context, Tuning
 from larbinpy.crawl.assembly import Assembly
 from larbinpy.crawl.mode import Restart
 from larbinpy.crawl.own_plug import guarded
 from larbinpy.crawl.participation import Alone, Participation
-from larbinpy.crawl.parts import DEFAULT, Surroundings, Tuning
+from larbinpy.crawl.parts import Display
 from larbinpy.errors import FULL, Ending, disk_error, passes, what_failed
-from larbinpy.loop.clock import Clock, clock, wall
-from larbinpy.loop.poller import Poller
 from larbinpy.loop.signals import Signals
 from larbinpy.outcome import Outcome, cure, in_words, reason
 from larbinpy.output import Output
@@ -32,35 +31,24 @@ from larbinpy.storage.state import Start
 class Run:
     """Turns the engine, and does the work between two turns, until the crawl is over."""
 
-    def __init__(self, config: Config, parts: Assembly, signals: Signals) -> None:
-        self._config = config
+    def __init__(self, context: Context, parts: Assembly, signals: Signals) -> None:
+        self._context = context
+        self._parts = parts
         self._signals = signals
-        self._engine = parts.engine
+        self._display = parts.display
         self._mode = parts.mode
-        self._stopping = parts.stopping
-        self._saving = parts.saving
-        self._housekeeping = parts.housekeeping
-        self._cookie_export = parts.cookie_export
-        self._log = parts.log
-        self._sessions = parts.sessions
-        self._reserve = parts.reserve
-        self._stats = parts.stats
-        self._totals = parts.totals
-        self._snapshots = parts.snapshots
         #: The commands to the crawl.
         self.control = parts.control
-        self._display = parts.display
-        self._disk_pause = parts.disk_pause
         for note in parts.notes:
             self._display.say(printable(note))
-        wanted = config.pages_connexions
+        wanted = context.config.pages_connexions
         if parts.handles < wanted:
             few = f"{parts.handles}, not {wanted}"
             self._display.say(f"pagesConnexions is {few}: the limit of open files (ulimit -n)")
 
     def report(self, ending: Ending) -> dict[str, object]:
         """The report of the crawl that ended by `ending`."""
-        return self._snapshots.report(ending)
+        return self._parts.snapshots.report(ending)
 
     def complete(self) -> Ending:
         """Run the crawl to its end, also to that by a disk error; return the ending.
@@ -69,13 +57,14 @@ class Run:
         the state was saved.
         """
         try:
-            self._saving.save()
+            self._parts.saving.save()
             while not self._turn():
                 pass
-            ending = self._stopping.ending or Ending.FINISHED
+            ending = self._parts.stopping.ending or Ending.FINISHED
         except OSError as error:
             ending = Ending.DISK
-            folders = f"outputDir {self._config.output_dir} or stateDir {self._config.state_dir}"
+            config = self._context.config
+            folders = f"outputDir {config.output_dir} or stateDir {config.state_dir}"
             self._display.say(printable(disk_error(error, folders, saved=self._save_at_last())))
         except Restart:
             raise
@@ -84,41 +73,43 @@ class Run:
             self._save_at_last()
             raise
         self._display.show(ending)
-        if self._sessions is not None:
-            for line in self._sessions.take_notices():
+        sessions = self._parts.sessions
+        if sessions is not None:
+            for line in sessions.take_notices():
                 self._display.say(printable(line))
-            failed = self._sessions.failed_for_nothing()
+            failed = sessions.failed_for_nothing()
             if ending is Ending.FINISHED and failed:
                 ending = Ending.LOGIN
                 self._display.say(printable(f"{ending.reason}: {', '.join(failed)}"))
         if ending is Ending.FINISHED and self._nothing_fetched:
             ending = Ending.NOTHING
-            why = failures(self._totals.outcomes, self._stats)
+            why = failures(self._parts.totals.outcomes, self._context.stats)
             self._display.say(f"{ending.reason}: {printable(why)}")
         return ending
 
     def _turn(self) -> bool:
         """One turn of the engine, and the work between turns; True if the crawl is over."""
+        parts, disk_pause = self._parts, self._mode.disk_pause
         try:
             if self._is_to_stop:
-                self._disk_pause.cancel()
-            between = (self._stopping, self._saving, self._housekeeping)
-            now = self._engine.turn(min(work.deadline for work in between))
-            self._housekeeping.step(now)
+                disk_pause.cancel()
+            between = (parts.stopping, parts.saving, parts.housekeeping)
+            now = parts.engine.turn(min(work.deadline for work in between))
+            parts.housekeeping.step(now)
             self._answer_signals()
             stop, at_once = self._is_to_stop, self._signals.stops > 1
-            over = self._stopping.step(now, stop=stop, at_once=at_once)
-            over = over and not self._disk_pause.stalls(now)
-            self.say(self._saving.step(now, all_decided=self._all_decided))
+            over = parts.stopping.step(now, stop=stop, at_once=at_once)
+            over = over and not disk_pause.stalls(now)
+            self.say(parts.saving.step(now, all_decided=self._all_decided))
             if over:
-                self._saving.save(ended=True)
-                self._cookie_export.write()
+                parts.saving.save(ended=True)
+                parts.cookie_export.write()
         except OSError as error:
             if not passes(error) or self._is_to_stop:
                 raise
-            self.say(self._disk_pause.begin(error))
+            self.say(disk_pause.begin(error, self._context.clock()))
             return False
-        self.say(self._disk_pause.turned(now))
+        self.say(disk_pause.turned(now))
         return over
 
     def say(self, message: str | None) -> None:
@@ -132,7 +123,8 @@ class Run:
 
     @property
     def _all_decided(self) -> bool:
-        return self._engine.out_of_work or (self._mode.draining and self._engine.idle)
+        engine = self._parts.engine
+        return engine.out_of_work or (self._mode.draining and engine.idle)
 
     def _answer_signals(self) -> None:
         if self._signals.reopen:
@@ -141,7 +133,7 @@ class Run:
             self._display.say_status()
 
     def _reopen_log(self) -> None:
-        refused = self._log.reopen()
+        refused = self._parts.log.reopen()
         if refused is not None and passes(refused):
             raise refused
         self._signals.reopened()
@@ -151,16 +143,16 @@ class Run:
 
     def _save_at_last(self) -> bool:
         """Save after an error, into the room reserved for that; return whether it worked."""
-        self._reserve.release()
+        self._parts.reserve.release()
         try:
-            self._saving.save()
+            self._parts.saving.save()
         except OSError:
             return False
         return True
 
     @property
     def _nothing_fetched(self) -> bool:
-        outcomes = self._totals.outcomes
+        outcomes = self._parts.totals.outcomes
         return outcomes.total() > 0 and not outcomes[Outcome.SUCCESS]
 
 
@@ -192,7 +184,7 @@ class Crawl:
     others, printed unless it joins. `given` is what `config` was made of, which is kept for the
     commands that go on with the crawl; None: what was kept before. `progress` is auto, bar, log or
     none.
-    `clock`, `wall`, `poller` and `tuning` are for tests; the caller closes a given `poller`.
+    `tuning` is for tests.
     Raises ConfigError for a seed that is not a URL to crawl.
     """
 
@@ -210,9 +202,6 @@ class Crawl:
         progress: str = "none",
         stdout: TextIO | None = None,
         stderr: TextIO | None = None,
-        clock: Clock = clock,
-        wall: Clock = wall,
-        poller: Poller | None = None,
         tuning: Tuning = DEFAULT,
     ) -> None:
         self._config = config
@@ -226,9 +215,6 @@ class Crawl:
         self._progress = progress
         self._stdout = stdout or sys.stdout
         self._stderr = stderr or sys.stderr
-        self._clock = clock
-        self._wall = wall
-        self._poller = poller
         self._tuning = tuning
         self._signals = Signals()
         self._run: Run | None = None
@@ -322,29 +308,18 @@ class Crawl:
         self._stderr.flush()
 
     def _open(self, closing: ExitStack) -> Run:
-        poller = self._poller
-        if poller is None:
-            poller = Poller()
-            closing.callback(poller.close)
-        around = Surroundings(
-            poller=poller,
-            clock=self._clock,
-            wall=self._wall,
-            stdout=self._stdout,
-            stderr=self._stderr,
-            closing=closing,
-            tuning=self._tuning,
-        )
-        part = self._take_part(poller, closing)
+        context = Context.open(self._config, closing, self._tuning)
+        part = self._take_part(context)
+        context = context.by(part.config)
         parts = Assembly(
+            context,
             part,
-            start=self._start,
-            seeds=self._seeds,
-            own_output=self._own_output,
-            progress=self._progress,
-            around=around,
-            fixed=self._fixed,
-            given=self._given,
+            self._start,
+            self._seeds,
+            self._own_output,
+            Display(context, self._progress, self._stdout, self._stderr),
+            self._fixed,
+            self._given,
         )
         if self._rejoins:
             parts.notes.insert(0, f"{self._rejoins}: this node joins again")
@@ -353,12 +328,12 @@ class Crawl:
         if not part.keeps_seeds:
             # The seeds are queued now; there may be millions, so the list is freed.
             self._seeds.clear()
-        self._signals.wake(poller, closing)
-        return Run(part.config, parts, self._signals)
+        self._signals.wake(context.poller, closing)
+        return Run(context, parts, self._signals)
 
-    def _take_part(self, poller: Poller, closing: ExitStack) -> Participation:
+    def _take_part(self, context: Context) -> Participation:
         if not self._config.join:
-            return Alone(self._config, self._tuning.kinds)
+            return Alone(self._config)
         # Here, since only a node needs these modules.
         from larbinpy.fleet import require
 
@@ -366,10 +341,7 @@ class Crawl:
         from larbinpy.crawl.fleet.joining import Fleet
 
         return Fleet.open(
-            self._config,
-            poller,
-            self._clock,
-            closing,
+            context,
             start=self._start,
             written=self._written,
             seeds=bool(self._seeds),

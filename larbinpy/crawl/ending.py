@@ -3,14 +3,14 @@
 from collections.abc import Callable, Iterator
 from math import inf
 
-from larbinpy.console.ports.input_port import InputPort
+from larbinpy.context import Context
 from larbinpy.crawl.engine import Engine
-from larbinpy.crawl.mode import DiskPause, Mode
+from larbinpy.crawl.mode import Mode
+from larbinpy.crawl.ports import Ports
 from larbinpy.errors import Ending
-from larbinpy.frontier.frontier import Frontier
 from larbinpy.loop.clock import Clock
 from larbinpy.loop.steps import Slice
-from larbinpy.output.plug import NO_FEEDER, Feeder, Refresher
+from larbinpy.output.plug import Feeder, Refresher
 
 
 class Finishing:
@@ -50,47 +50,38 @@ class Finishing:
 class Stopping:
     """Leads a crawl to its end: transfers in flight are completed, then the outputs' work.
 
-    `outlives`: the status page stays up after the crawl (highLevelWebServer). `limit_at` is the
-    time at which limitTime ends the crawl; infinite for none. `had_work`: there were URLs to
-    fetch at the start. `grace`: seconds for transfers in flight. `has_others`: whether URLs
-    may still come: from other nodes, or pages that become due.
+    `has_others`: whether URLs may still come: from other nodes, or pages that become due.
+    `had_work`: there were URLs to fetch at the start.
     """
 
     def __init__(
         self,
-        engine: Engine,
+        context: Context,
         mode: Mode,
-        disk_pause: DiskPause,
-        frontier: Frontier,
-        port: InputPort | None,
+        engine: Engine,
+        ports: Ports,
         finishing: Finishing,
-        feeder: Feeder = NO_FEEDER,
-        *,
-        outlives: bool,
-        limit_at: float,
+        feeder: Feeder,
+        has_others: Callable[[], bool],
         had_work: bool,
-        grace: float,
-        has_others: Callable[[], bool] = lambda: False,
     ) -> None:
-        self._engine = engine
         self._mode = mode
-        self._disk_pause = disk_pause
-        self._frontier = frontier
-        self._port = port
+        self._engine = engine
+        self._ports = ports
         self._finishing = finishing
         self._feeder = feeder
-        self._outlives = outlives
-        self._limit_at = limit_at
-        self._had_work = had_work
-        self._grace = grace
         self._has_others = has_others
+        self._had_work = had_work
+        self._grace = context.tuning.grace
+        # The status page stays up after the crawl.
+        self._outlives = context.config.high_level_web_server and ports.status is not None
         self._drain_until = 0.0
         # When to leave what another process has not taken.
         self._stop_by = inf
         #: Why the crawl ends, once that is known.
         self.ending: Ending | None = None
         #: Time by which `step` must be called again; infinite for none.
-        self.deadline = limit_at
+        self.deadline = mode.limit_at
 
     def step(self, now: float, *, stop: bool, at_once: bool) -> bool:
         """Begin or continue to end the crawl if there is a reason; return whether it is over.
@@ -114,7 +105,7 @@ class Stopping:
 
     def _finish(self, now: float, stop: bool) -> bool:
         """Do a slice of the outputs' last work if the disk has room; return whether it is done."""
-        stalled = self._disk_pause.stalls(now)
+        stalled = self._mode.disk_pause.stalls(now)
         complete = self.ending is Ending.FINISHED
         done = not stalled and self._finishing.step(now, stop, complete=complete)
         self.deadline = inf if done or stalled else now
@@ -140,7 +131,7 @@ class Stopping:
             return Ending.FINISHED if done and self._had_work else Ending.STOPPED
         if self._engine.limit_reached:
             return Ending.LIMIT_PAGE
-        if now >= self._limit_at:
+        if now >= self._mode.limit_at:
             return Ending.LIMIT_TIME
         return Ending.FINISHED if done and not self._mode.staying else None
 
@@ -149,10 +140,11 @@ class Stopping:
 
         With an input port it does until the first URL was added, and while a client is connected.
         """
-        self._had_work = self._had_work or self._frontier.owed > 0
+        self._had_work = self._had_work or self._engine.has_work
         if self._has_others() and not stop:
             return True
-        if self._port is not None and (self._port.awaited or not self._had_work):
+        port = self._ports.input
+        if port is not None and (port.awaited or not self._had_work):
             return True
         return self._stays_up(stop)
 

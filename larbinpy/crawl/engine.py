@@ -14,20 +14,16 @@ from math import inf
 from typing import Protocol
 
 from larbinpy.console.text import printable
+from larbinpy.context import Context
 from larbinpy.crawl.intake import Intake
-from larbinpy.crawl.mode import DiskPause, Mode
-from larbinpy.crawl.network import Names, Network
-from larbinpy.crawl.on_disk import Journals
+from larbinpy.crawl.mode import Mode
+from larbinpy.crawl.network import Network
+from larbinpy.crawl.on_disk import OnDisk
 from larbinpy.crawl.parts import Display
 from larbinpy.crawl.requests import RequestMaker
 from larbinpy.dns.resolver import Outage
-from larbinpy.fetch.options import Request
 from larbinpy.frontier.frontier import Frontier
-from larbinpy.loop.clock import Clock
-from larbinpy.loop.poller import Poller
-from larbinpy.output.plug import NO_FEEDER, Feeder, ReplyListener
-from larbinpy.page import Page
-from larbinpy.stats import Stats
+from larbinpy.output.plug import Feeder
 
 #: Names asked for in one turn.
 _NAMES = 200
@@ -46,57 +42,33 @@ class Listener(Protocol):
     def step(self, now: float) -> None: ...
 
 
-class Fetching(Protocol):
-    """The fetcher, or one that opens requests later."""
-
-    @property
-    def free(self) -> int: ...
-
-    @property
-    def busy(self) -> int: ...
-
-    @property
-    def deadline(self) -> float | None: ...
-
-    def start(self, request: Request, now: float) -> None: ...
-
-    def step(self, now: float) -> list[Page]: ...
-
-
 class Engine:
     """The stages of the crawl in their order."""
 
     def __init__(
         self,
+        context: Context,
         mode: Mode,
-        disk_pause: DiskPause,
-        poller: Poller,
         frontier: Frontier,
-        names: Names,
+        network: Network,
         requests: RequestMaker,
-        fetcher: Fetching,
         intake: Intake,
-        output: ReplyListener,
-        stats: Stats,
-        listeners: Sequence[Listener] = (),
-        feeder: Feeder = NO_FEEDER,
-        *,
-        clock: Clock,
+        feeder: Feeder,
+        listeners: Sequence[Listener],
     ) -> None:
         self._mode = mode
-        self._disk_pause = disk_pause
-        self._poller = poller
+        self._poller = context.poller
         self._frontier = frontier
-        self._names = names
+        self._names = network.names
+        self._on_found = network.on_found
         self._requests = requests
-        self._fetcher = fetcher
+        self._fetcher = network.fetching
         self._intake = intake
-        self._output = output
         self._feeder = feeder
-        self._stats = stats
+        self._stats = context.stats
         self._listeners = listeners
-        self._clock = clock
-        self._woke = clock()
+        self._clock = context.clock
+        self._woke = context.clock()
         # Whether there is no room on the disk, for this turn.
         self._stalled = False
 
@@ -110,7 +82,7 @@ class Engine:
         It waits for sockets until `wake_by` at most, when work between turns is due.
         """
         now = self._clock()
-        self._stalled = self._disk_pause.stalls(now)
+        self._stalled = self._mode.disk_pause.stalls(now)
         self.input(now)
         self.sequencer(now)
         self.fetch_dns(now)
@@ -123,6 +95,11 @@ class Engine:
     def idle(self) -> bool:
         """Whether nothing is in flight and no page waits to be processed."""
         return self._fetcher.busy == 0 and not self._intake.busy
+
+    @property
+    def has_work(self) -> bool:
+        """Whether the outcome of some URL is not decided yet."""
+        return self._frontier.owed > 0
 
     @property
     def out_of_work(self) -> bool:
@@ -147,7 +124,7 @@ class Engine:
 
     def fetch_dns(self, now: float) -> None:
         """NamedSites -> resolver -> NamedSites."""
-        for answer in self._names.step(now, self._output.resolved):
+        for answer in self._names.step(now, self._on_found):
             self._frontier.resolved(answer, now)
         for _ in range(0 if self._mode.draining else min(_NAMES, self._names.room)):
             question = self._frontier.next_name()
@@ -200,7 +177,7 @@ class Engine:
             self._names.deadline,
             self._fetcher.deadline,
             wake_by,
-            self._disk_pause.until if self._stalled else None,
+            self._mode.disk_pause.until if self._stalled else None,
             *(listener.deadline for listener in self._listeners),
         ]
         until = min(d for d in deadlines if d is not None)
@@ -222,30 +199,27 @@ class Housekeeping:
 
     def __init__(
         self,
-        stats: Stats,
-        network: Network,
+        context: Context,
         frontier: Frontier,
-        journals: Journals,
+        network: Network,
+        disk: OnDisk,
         display: Display,
-        feeder: Feeder = NO_FEEDER,
-        save: Callable[[], None] = lambda: None,
-        *,
-        debug: object = None,
+        feeder: Feeder,
         notices: Callable[[], Iterable[str]] = tuple,
+        debug: object = None,
     ) -> None:
-        """`save` requests a checkpoint; the repr of `debug` is printed, unless it is None.
+        """`notices` returns lines to print, each once.
 
-        `notices` returns lines to print, each once.
+        The repr of `debug` is printed, unless it is None.
         """
-        self._stats = stats
-        self._network = network
+        self._stats = context.stats
         self._frontier = frontier
-        self._journals = journals
+        self._network = network
+        self._disk = disk
         self._display = display
         self._feeder = feeder
-        self._save = save
-        self._debug = debug
         self._notices = notices
+        self._debug = debug
         self._next = 0.0
         self._outage = Outage()
 
@@ -262,7 +236,7 @@ class Housekeeping:
         resolver = self._network.resolver
         busy = self._network.fetcher.busy
         self._stats.second(now, resolver.answered, self._frontier.owed, busy)
-        self._journals.flush()
+        self._disk.journals.flush()
         self._display.show()
         for change in self._outage.look(resolver.stats()["servers"], now):
             self._display.say(change)
@@ -270,6 +244,6 @@ class Housekeeping:
             self._display.say(line)
         if self._feeder.holds:
             # It takes pages only that a checkpoint covers.
-            self._save()
+            self._disk.saving.request()
         if self._debug is not None:
             self._display.say_plainly(repr(self._debug))

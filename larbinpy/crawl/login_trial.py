@@ -1,14 +1,13 @@
 """One login, and one page behind it: ``larbinpy login``."""
 
-import contextlib
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from http import HTTPStatus
-from pathlib import Path
 
 from larbinpy.config import Config, ConfigError
+from larbinpy.context import Context
 from larbinpy.crawl.intake import Verdict
-from larbinpy.crawl.network import Network, raise_open_files
+from larbinpy.crawl.network import Network
 from larbinpy.crawl.parts import options_of
 from larbinpy.crawl.request_options import Logins
 from larbinpy.crawl.sessions import SiteSessions
@@ -21,7 +20,6 @@ from larbinpy.login.judge import Judge, Standing, has_html
 from larbinpy.login.methods.form import password_form, user_form
 from larbinpy.login.spec import Login, MethodTrait
 from larbinpy.loop.clock import clock, wall
-from larbinpy.loop.poller import Poller
 from larbinpy.outcome import cure, reason
 from larbinpy.page import Page, timestamp
 from larbinpy.url import Aim, Purpose, Url, fault, masked_typed, site_of, typed
@@ -44,19 +42,10 @@ def try_login(text: str, config: Config, say: Say) -> bool:
         raise ConfigError(f"{masked_typed(text)}: {fault(text)}")
     login = _login_for(site_of(href), config, say)
     with ExitStack() as closing:
-        poller = closing.enter_context(contextlib.closing(Poller()))
-        sites = SiteConfigs(config)
-        known = Logins(Path(config.state_dir))
-        network = Network(
-            config,
-            known,
-            sites,
-            poller,
-            closing,
-            raise_open_files,
-            with_login=options_of({login.site: login}),
-        )
-        return _Trial(login, config, sites, network, poller, say).run(href)
+        context, sites = Context.open(config, closing), SiteConfigs(config)
+        known, with_login = Logins(context.folder), options_of({login.site: login})
+        network = Network(context, known, sites, with_login=with_login)
+        return _Trial(context, login, sites, network, say).run(href)
 
 
 def _login_for(site: str, config: Config, say: Say) -> Login:
@@ -83,18 +72,16 @@ class _Trial:
 
     def __init__(
         self,
+        context: Context,
         login: Login,
-        config: Config,
         sites: SiteConfigs,
         network: Network,
-        poller: Poller,
         say: Say,
     ) -> None:
         self._login = login
-        self._config = config
         self._sites = sites
         self._network = network
-        self._poller = poller
+        self._poller = context.poller
         self._say = say
         self._jars = network.fetcher.jars
         self._sessions = SiteSessions([login], self._jars, network.options.forget, wall)

@@ -6,11 +6,10 @@ The pause of a crawl while the disk is full.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 
 from larbinpy.errors import CrawlState, what_failed
-from larbinpy.loop.clock import Clock
 from larbinpy.storage.state import SavedValue
 
 
@@ -19,6 +18,48 @@ class Restart(Exception):
 
     The text says why. The state is not saved before.
     """
+
+
+#: Seconds after which a full disk is tried again.
+ROOM_WAIT = 1.0
+
+
+class DiskPause:
+    """Pauses the crawl while the disk is full; it is tried again every `ROOM_WAIT` seconds."""
+
+    def __init__(self) -> None:
+        #: Whether there was no room at the last try.
+        self.full = False
+        #: Time of the next try; -inf for none.
+        self.until = -inf
+
+    def stalls(self, now: float) -> bool:
+        """Whether work that needs room on the disk must wait at `now`."""
+        return now < self.until
+
+    def begin(self, error: OSError, now: float) -> str | None:
+        """Begin or extend the pause at `now`, because of `error`, which `passes`.
+
+        Returns a message to print if the pause begins.
+        """
+        began = not self.full
+        self.full = True
+        self.until = now + ROOM_WAIT
+        return f"{what_failed(error)}; the crawl waits until there is room" if began else None
+
+    def turned(self, now: float) -> str | None:
+        """End the pause if this turn, which raised no error, began at `now` after its wait.
+
+        Returns a message to print if the pause ends.
+        """
+        if not self.full or self.stalls(now):
+            return None
+        self.full = False
+        return "there is room again; the crawl continues"
+
+    def cancel(self) -> None:
+        """Try the disk in the next turn, because the crawl is to stop."""
+        self.until = -inf
 
 
 @dataclass(slots=True)
@@ -34,6 +75,8 @@ class Mode:
     stop: bool = False
     #: limitPage; 0 for none.
     limit_page: int = 0
+    #: The time at which limitTime ends the crawl; infinite for none.
+    limit_at: float = inf
     #: Pages that this node of a fleet may fetch, in place of limitPage; None alone.
     share: int | None = None
     #: The share may grow, so that the crawl does not end when it is used up.
@@ -46,15 +89,16 @@ class Mode:
     over: bool = False
     #: The crawl stays up even with nothing to do, as clients may add URLs.
     staying: bool = False
+    disk_pause: DiskPause = field(default_factory=DiskPause)
 
     @property
     def most_pages(self) -> int | None:
         """The number of pages that may be fetched; None for any number."""
         return (self.limit_page or None) if self.share is None else self.share
 
-    def state(self, urls_owed: int, *, disk_full: bool) -> CrawlState:
+    def state(self, urls_owed: int) -> CrawlState:
         """The state of the crawl, of which `urls_owed` URLs are not decided."""
-        if disk_full:
+        if self.disk_pause.full:
             return CrawlState.DISK_FULL
         if self.draining:
             return CrawlState.FINISHED if self.over else CrawlState.STOPPING
@@ -79,46 +123,3 @@ class SavedPause(SavedValue):
 
     def load(self, value: bool, now: float) -> None:
         self._mode.paused = bool(value)
-
-
-#: Seconds after which a full disk is tried again.
-ROOM_WAIT = 1.0
-
-
-class DiskPause:
-    """Pauses the crawl while the disk is full; it is tried again every `ROOM_WAIT` seconds."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        #: Whether there was no room at the last try.
-        self.full = False
-        #: Time of the next try; -inf for none.
-        self.until = -inf
-
-    def stalls(self, now: float) -> bool:
-        """Whether work that needs room on the disk must wait at `now`."""
-        return now < self.until
-
-    def begin(self, error: OSError) -> str | None:
-        """Begin or extend the pause, because of `error`, which `passes`.
-
-        Returns a message to print if the pause begins.
-        """
-        began = not self.full
-        self.full = True
-        self.until = self._clock() + ROOM_WAIT
-        return f"{what_failed(error)}; the crawl waits until there is room" if began else None
-
-    def turned(self, now: float) -> str | None:
-        """End the pause if this turn, which raised no error, began at `now` after its wait.
-
-        Returns a message to print if the pause ends.
-        """
-        if not self.full or self.stalls(now):
-            return None
-        self.full = False
-        return "there is room again; the crawl continues"
-
-    def cancel(self) -> None:
-        """Try the disk in the next turn, because the crawl is to stop."""
-        self.until = -inf

@@ -1,20 +1,20 @@
 """The network side of a crawl: its fetcher and its resolver on one poller."""
 
-import resource
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
+from functools import partial
 from typing import Protocol
 
 from larbinpy.config import Config
+from larbinpy.context import Context
 from larbinpy.crawl.request_options import Logins, SiteOptions
 from larbinpy.crawl.resolver import make_resolver
 from larbinpy.crawl.sites import SiteConfigs
 from larbinpy.dns.cache import NameCache
-from larbinpy.dns.lookup import TRIES, Answer
+from larbinpy.dns.lookup import Answer
 from larbinpy.dns.resolver import OnFound, Resolver
 from larbinpy.fetch.fetcher import CONNECTIONS_PER_HANDLE, Fetcher
-from larbinpy.fetch.options import FetchSettings, RequestOptions
-from larbinpy.loop.poller import Poller
+from larbinpy.fetch.options import FetchSettings, Request, RequestOptions
+from larbinpy.page import Page
 
 #: Descriptors besides those of transfers: standard streams, log and lock, a page being written
 #: and its folders, clients of the ports, and the resolver's UDP ports (64 for each address
@@ -43,20 +43,37 @@ class Names(Protocol):
     def step(self, now: float, on_found: OnFound) -> Sequence[Answer]: ...
 
 
+class Fetching(Protocol):
+    """The fetcher, or one that opens requests later."""
+
+    @property
+    def free(self) -> int: ...
+
+    @property
+    def busy(self) -> int: ...
+
+    @property
+    def deadline(self) -> float | None: ...
+
+    def start(self, request: Request, now: float) -> None: ...
+
+    def step(self, now: float) -> list[Page]: ...
+
+
 class LocalNames(Names, Protocol):
     """Names that also tell which of them need no name server."""
 
     def at_hand(self, name: str) -> Answer | None: ...
 
 
-class NameSharing(Protocol):
-    """How the nodes of a fleet share their names."""
+#: Makes a resolver with a cache; returns it with the names in front of it.
+ShareNames = Callable[[Callable[[NameCache | None], Resolver]], tuple[Resolver, LocalNames]]
 
-    def cache(self, size: int, absences: int, absence_time: float) -> NameCache:
-        """The cache for the resolver."""
 
-    def names(self, resolver: Resolver) -> LocalNames:
-        """The names in front of the resolver that got the cache."""
+def unshared(make: Callable[[NameCache | None], Resolver]) -> tuple[Resolver, LocalNames]:
+    """No other process has the names."""
+    resolver = make(None)
+    return resolver, resolver
 
 
 class ProxyNames:
@@ -96,48 +113,38 @@ def permitting(config: Config, is_public: Callable[[str], bool]) -> Callable[[st
     return lambda address: allowed or address.startswith(BY_PROXY) or is_public(address)
 
 
-def raise_open_files(wanted: int) -> int:
-    """Raise the limit of open files to `wanted`, as far as possible; return the new limit."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    limit, most = (wanted if n == resource.RLIM_INFINITY else n for n in (soft, hard))
-    if limit < wanted:
-        limit = min(wanted, most)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
-    return limit
-
-
 class Network:
-    """Fetcher and resolver, which are closed with `closing`. Raises ConfigError or OSError.
+    """Fetcher and resolver, which are closed with the crawl. Raises ConfigError or OSError.
 
-    `open_files` raises the limit of open files to a number, as far as the system allows, and
-    returns the limit. With `sharing` the nodes of a fleet share their names.
+    `share` lets the nodes of a fleet share their names; `with_login` adds the login of a site,
+    by its key, to the options of its requests.
     """
 
     def __init__(
         self,
-        config: Config,
+        context: Context,
         logins: Logins,
         sites: SiteConfigs,
-        poller: Poller,
-        closing: ExitStack,
-        open_files: Callable[[int], int],
-        dns_tries: int = TRIES,
-        sharing: NameSharing | None = None,
+        share: ShareNames = unshared,
         with_login: Callable[[str, RequestOptions], RequestOptions] | None = None,
     ) -> None:
-        wanted = config.pages_connexions
-        limit = open_files(max(_FILES, OTHER_FILES + wanted * CONNECTIONS_PER_HANDLE))
+        config, closing, tuning = context.config, context.closing, context.tuning
+        wanted = OTHER_FILES + config.pages_connexions * CONNECTIONS_PER_HANDLE
+        limit = tuning.open_files(max(_FILES, wanted))
         most = max(1, (limit - OTHER_FILES) // CONNECTIONS_PER_HANDLE)
         self.options = SiteOptions(config, logins, sites, with_login)
-        self.fetcher = Fetcher(poller, _fetch_settings(config, most))
+        self.fetcher = Fetcher(context.poller, _fetch_settings(config, most))
         closing.callback(self.fetcher.close)
-        make_cache = NameCache if sharing is None else sharing.cache
-        self.resolver = make_resolver(config, poller, dns_tries, make_cache=make_cache)
+        make = partial(make_resolver, config, context.poller, tries=tuning.dns_tries)
+        self.resolver, names = share(make)
         closing.callback(self.resolver.close)
-        names = self.resolver if sharing is None else sharing.names(self.resolver)
         self.names: Names = names
         if any(each.proxy for each in (config, *sites.each_block())):
             self.names = ProxyNames(names, self.options.is_direct)
+        #: The fetcher, or what opens its requests later.
+        self.fetching: Fetching = self.fetcher
+        #: Gets the answers that have just come from name servers.
+        self.on_found: OnFound = lambda _answer: None
 
 
 def _fetch_settings(config: Config, most_handles: int) -> FetchSettings:

@@ -12,25 +12,22 @@ from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from larbinpy._version import __version__
 from larbinpy.config import Config
-from larbinpy.crawl.parts import Tuning
+from larbinpy.context import Context
 from larbinpy.crawl.request_options import Logins
 from larbinpy.errors import DamagedError, LostPagesError, passes, what_failed
-from larbinpy.fetch.cookies import NoJar, SavedCookies
 from larbinpy.fleet.identity import saved_node
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.loop.clock import Clock
-from larbinpy.loop.poller import Poller
 from larbinpy.observe.snapshot import unanswered
 from larbinpy.output import Output
 from larbinpy.output.links import NAME, FoldedLinkNotes, LinkNotes, LinkRecord, NoLinkRecord
 from larbinpy.output.log import CrawlLog
 from larbinpy.output.modes import ArchiveSettings, open_output
 from larbinpy.output.plug import Outputs
-from larbinpy.soft404.probes import Probes, SavedProbes
 from larbinpy.stats import Stats
 from larbinpy.storage.files import make_folder
 from larbinpy.storage.queues import owed_urls
@@ -51,6 +48,7 @@ from larbinpy.storage.syncing import Syncing
 
 if TYPE_CHECKING:
     from larbinpy.crawl.revisiting import Revisiting
+    from larbinpy.crawl.sessions import SiteSessions
     from larbinpy.output.database import DatabaseOutput
     from larbinpy.output.mirror.browsable import MirrorSettings
 
@@ -131,21 +129,13 @@ class Mark(TypedDict):
     number: int
 
 
-class Values(Protocol):
-    """The sessions, as JSON-able values by site."""
-
-    def values(self) -> dict[str, Any]: ...
-
-    def load(self, values: Mapping[str, Any]) -> None: ...
-
-
 class SavedSessions(SavedPart):
     """Saves `sessions` as ``logins.000001.json`` in `folder`; None without loginFile.
 
     Then the file of an earlier run is removed.
     """
 
-    def __init__(self, folder: Path, sessions: Values | None) -> None:
+    def __init__(self, folder: Path, sessions: "SiteSessions | None") -> None:
         self._file = NumberedFile(folder, "logins", "json")
         self._sessions = sessions
         # The content of the file, unless that is not certain.
@@ -188,7 +178,7 @@ _AS_FILES = frozenset({"save", "mirror", "warc"})
 
 
 class OnDisk:
-    """The parts of a crawl that are on the disk: outputs, log and checkpoints.
+    """The parts of a crawl that are on the disk: log, record of links, and checkpoints.
 
     Opening them changes nothing of an earlier crawl in the folder, beyond repairing what a kill
     left torn; `take_up` does.
@@ -196,52 +186,31 @@ class OnDisk:
 
     def __init__(
         self,
-        config: Config,
+        context: Context,
         state: State,
-        frontier: Frontier,
-        logins: Logins,
-        jar: NoJar,
-        values: Mapping[str, SavedValue],
-        own_output: Output | None,
-        stats: Stats,
         start: Start,
-        *,
-        poller: Poller,
-        clock: Clock,
-        wall: Clock,
-        tuning: Tuning,
-        closing: ExitStack,
-        more: Mapping[str, SavedPart] = NO_PARTS,
-        sessions: Values | None = None,
-        probes: Probes | None = None,
-        revisiting: "Revisiting | None" = None,
+        frontier: Frontier,
+        output: Outputs,
+        logins: Logins,
+        parts: Mapping[str, SavedPart] = NO_PARTS,
+        values: Mapping[str, SavedValue] = NO_VALUES,
     ) -> None:
-        """`more` are parts of the state, such as the journal of a node of a fleet; `sessions` are
-        those of loginFile.
+        """`parts` and `values` are saved beside those of the frontier, logs and outputs.
 
-        `probes` are those of probeSoft404; `revisiting` gets the output through which it asks the
-        database.
+        The journal of a node of a fleet is one of them.
         """
+        config, closing = context.config, context.closing
         self._state = state
         self._start = start
         self._frontier = frontier
+        self.output = output
         self._logins = logins
-        self.output = open_outputs(
-            config,
-            own_output,
-            wall,
-            tuning.warc_file_size,
-            lambda href: frontier.admission.folding.fold(href),
-            partial(_open_database, config, poller, clock, wall, revisiting),
-        )
-        closing.callback(self.output.close)
-        folder = Path(config.state_dir)
-        self.log = CrawlLog(folder / "crawl.jsonl")
+        self.log = CrawlLog(context.folder / "crawl.jsonl")
         closing.callback(_close_after_all, self.log)
         self.links = (
-            LinkRecord(folder / NAME, discard=start is Start.SCRATCH)
+            LinkRecord(context.folder / NAME, discard=start is Start.SCRATCH)
             if config.keep_links
-            else NoLinkRecord(folder / NAME)
+            else NoLinkRecord(context.folder / NAME)
         )
         closing.callback(_close_after_all, self.links)
         self.link_notes: LinkNotes = self.links
@@ -249,22 +218,16 @@ class OnDisk:
             self.link_notes = FoldedLinkNotes(self.links, lambda: frontier.admission.fold)
         self.journals = Journals(self.log, self.links)
         closing.callback(frontier.close)
-        syncing = Syncing(poller, _folders_to_flush(config))
+        syncing = Syncing(context.poller, _folders_to_flush(config))
         closing.callback(syncing.wait)
+        tuning = context.tuning
         every = tuning.checkpoint_can_reload if config.can_reload else tuning.checkpoint
-        if "journal" in more:
+        if "journal" in parts:
             every = config.round_time
-        saved_probes = SavedProbes(folder, probes)
-        closing.callback(saved_probes.close)
-        parts: dict[str, SavedPart] = {
-            "logins": logins,
-            "cookies": SavedCookies(folder, jar),
-            "sessions": SavedSessions(folder, sessions),
-            "probes": saved_probes,
-            **more,
-        }
-        self._saved = saved_by(frontier, self.journals, self.output, syncing, parts, values)
-        self.saving = Saving(Checkpoints(state, self._saved, every), stats, clock)
+        parts = {"logins": logins, **parts}
+        self._saved = saved_by(frontier, self.journals, output, syncing, parts, values)
+        checkpoints = Checkpoints(state, self._saved, every)
+        self.saving = Saving(checkpoints, context.stats, context.clock)
 
     def take_up(self, now: float) -> None:
         """Delete the state of an earlier crawl, or continue it."""
@@ -397,24 +360,25 @@ def _close_after_all(journal: Journal | NoLinkRecord) -> None:
 
 
 def open_outputs(
-    config: Config,
-    own: Output | None,
-    wall: Clock,
-    warc_file_size: int,
-    fold: Callable[[str], str],
-    database: "Callable[[], DatabaseOutput] | None" = None,
+    context: Context, own: Output | None, frontier: Frontier, revisiting: "Revisiting | None" = None
 ) -> Outputs:
-    """The plugs of outputMode, and `own`, the plug of the calling program."""
-    more = {} if own is None else {"own": own}
-    browses = "mirror" in config.output_mode and config.rewrite_links
-    return open_output(
+    """The plugs of outputMode, and `own`, the plug of the calling program.
+
+    `revisiting` gets the output through which it asks the database. They are closed with the crawl.
+    """
+    config = context.config
+    output = open_output(
         config.output_mode,
         config.output_dir,
-        more,
-        archive=ArchiveSettings(_about(config), wall, warc_file_size),
-        browsable=_browsable(config, fold) if browses else None,
-        database=database,
+        {} if own is None else {"own": own},
+        archive=ArchiveSettings(_about(config), context.wall, context.tuning.warc_file_size),
+        browsable=_browsable(config, lambda href: frontier.admission.folding.fold(href))
+        if config.rewrite_links
+        else None,
+        database=partial(_open_database, context, revisiting),
     )
+    context.closing.callback(output.close)
+    return output
 
 
 def _folders_to_flush(config: Config) -> list[str]:
@@ -427,15 +391,14 @@ def _folders_to_flush(config: Config) -> list[str]:
     return folders
 
 
-def _open_database(
-    config: Config, poller: Poller, clock: Clock, wall: Clock, revisiting: "Revisiting | None"
-) -> "DatabaseOutput":
+def _open_database(context: Context, revisiting: "Revisiting | None") -> "DatabaseOutput":
     # Here, since only crawls with a database need these modules.
     from larbinpy.database.indexer.reader import ReadOptions
     from larbinpy.output.database import Child, DatabaseOutput, VisitingOutput, indexer_command
     from larbinpy.revisit.plan import ScheduleSettings
 
-    database, folder = config.content_database, Path(config.state_dir, FOLDER)
+    config, wall = context.config, context.wall
+    database, folder = config.content_database, context.folder / FOLDER
     if "://" not in database:
         make_folder(os.path.dirname(os.path.abspath(database)))
     schedule = ScheduleSettings(config.revisit_min, config.revisit_max, config.revisit_budget)
@@ -445,7 +408,7 @@ def _open_database(
         ReadOptions(config.keep_bodies, near_duplicates=config.near_duplicates),
         schedule,
     )
-    child = partial(Child, command, poller, clock)
+    child = partial(Child, command, context.poller, context.clock)
     if revisiting is None:
         return DatabaseOutput(folder, child, wall, spool_max=config.spool_max)
     # Other outputs want whole pages.

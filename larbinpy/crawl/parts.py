@@ -5,34 +5,20 @@ Makes the frontier of a crawl from its configuration.
 The crawl on the terminal that started it.
 
 The logins of loginFile. Their modules are loaded only by a crawl that has some.
-
-The surroundings of a crawl: clocks, poller and streams, and sizes that no setting changes.
-
-Users cannot change them; tests pass others.
-
-The resources of a crawl, which are opened before its first turn.
-
-network       fetcher and resolver; resolver: the resolver alone, for `larbinpy resolve`
-logins        the logins of loginFile
-on_disk       the outputs, the crawl log and the saved state
-display       progress and messages on the terminal
-surroundings  clocks, poller, streams, and sizes that no setting changes
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TextIO
 
 from larbinpy.config import Config, ConfigError
 from larbinpy.config.grammar import SiteBlock
 from larbinpy.config.kinds import ALWAYS, Hours
-from larbinpy.console.terminal.progress import Progress, Terminal, status_line
-from larbinpy.crawl.network import Network, permitting, raise_open_files
+from larbinpy.console.terminal.layout import FetchInfo
+from larbinpy.console.terminal.progress import PrintStats, Progress, make_progress, status_line
+from larbinpy.context import Context
+from larbinpy.crawl.network import Network, permitting
 from larbinpy.crawl.request_options import specific
 from larbinpy.crawl.sites import SiteConfig, SiteConfigs, merged
-from larbinpy.dns.lookup import TRIES, is_public
 from larbinpy.errors import Ending
 from larbinpy.fetch.options import RequestOptions
 from larbinpy.frontier.addresses import AddressSettings
@@ -46,12 +32,11 @@ from larbinpy.frontier.sequencer import Sequencer
 from larbinpy.frontier.steps import NO_LOGINS, NO_PROBES, SiteLogins, SiteProbes
 from larbinpy.frontier.traps import Traps, TrapSettings
 from larbinpy.loop.clock import Clock
-from larbinpy.loop.poller import Poller
 from larbinpy.output import Output
 from larbinpy.storage.queues import Store
 from larbinpy.storage.seen import Seen
 from larbinpy.storage.site_counts import SiteCounts
-from larbinpy.storage.sizes import DEFAULT_SIZES, FrontierSizes
+from larbinpy.storage.sizes import FrontierSizes
 from larbinpy.url import Url
 
 if TYPE_CHECKING:
@@ -194,24 +179,22 @@ KINDS = Kinds()
 
 
 def make_frontier(
-    config: Config,
-    folder: Path,
+    context: Context,
     site_settings: SettingsBySite,
-    is_public: Callable[[str], bool],
-    wall: float,
-    sizes: FrontierSizes = DEFAULT_SIZES,
     wants: Callable[[Url], bool] | None = None,
     kinds: Kinds = KINDS,
     is_own: Callable[[str, int], bool] | None = None,
     sessions: Sessions | None = None,
     probes: SiteProbes = NO_PROBES,
 ) -> Frontier:
-    """The frontier of a crawl that begins at the Unix time `wall`, with its queues in `folder`.
+    """The frontier of a crawl, with its queues in stateDir.
 
     `wants`, if given, decides on the links that nothing else refuses; `is_own` is whether a server
     that the crawl itself relies on is at an address and port; `sessions` logs in to sites;
     `probes` asks them for names that do not exist.
     """
+    config, folder, sizes = context.config, context.folder, context.tuning.frontier
+    is_public = context.tuning.is_public
     ip_sites = IPSites(site_settings.usual, config.wait_by, config.pages_connexions, sizes)
     counts = kinds.counts(folder)
     addresses = AddressSettings(config.dns_cache_time, permitting(config, is_public), is_own)
@@ -219,7 +202,7 @@ def make_frontier(
     sites = SiteLifecycle(site_settings.of, addresses, counts, ip_sites, sizes, logins, probes)
     store, seen = Store(folder), kinds.seen(folder, "seen")
     scope = _make_scope(config, site_settings, sessions)
-    traps = Traps(TrapSettings(config.traps, config.limit_by_shape), wall)
+    traps = Traps(TrapSettings(config.traps, config.limit_by_shape), context.wall())
     return kinds.frontier(
         kinds.admission(scope, seen, traps, Folding(config.drop_parameters), wants),
         kinds.sequencer(store, config.max_urls_by_site, sizes),
@@ -257,12 +240,22 @@ Status = Callable[[Ending | None], dict[str, object]]
 
 
 class Display:
-    """Shows progress and prints messages. `shown` are the configured kinds of progress."""
+    """Shows progress and prints messages, until it is closed with the crawl."""
 
-    def __init__(self, terminal: Terminal, shown: Sequence[Progress], status: Status) -> None:
-        self._terminal = terminal
-        self._shown = shown
-        self._status = status
+    def __init__(self, context: Context, progress: str, stdout: TextIO, stderr: TextIO) -> None:
+        """`progress` is auto, bar, log or none."""
+        config, closing = context.config, context.closing
+        self._terminal = make_progress(progress, stderr, config.limit_page)
+        closing.callback(self._terminal.close)
+        self._shown: list[Progress] = [] if progress == "none" else [self._terminal]
+        if config.print_stats:
+            printed = PrintStats(stdout, config.limit_time)
+            closing.callback(printed.close)
+            self._shown.append(printed)
+        #: Get the URLs whose outcome is decided.
+        self.sinks = [FetchInfo(stdout)] if config.fetch_info else []
+        #: Makes the snapshots that are shown; set before the first turn.
+        self.status: Status
 
     def say(self, text: str) -> None:
         """Print a message, with the name of the program."""
@@ -274,12 +267,12 @@ class Display:
 
     def say_status(self) -> None:
         """Print the status of the crawl in one line (SIGUSR1)."""
-        self._terminal.say(status_line(self._status(None)))
+        self._terminal.say(status_line(self.status(None)))
 
     def show(self, ending: Ending | None = None) -> None:
         """Update the progress; a snapshot is made only if any progress is shown."""
         if self._shown:
-            snapshot = self._status(ending)
+            snapshot = self.status(ending)
             for progress in self._shown:
                 progress.update(snapshot)
 
@@ -340,45 +333,3 @@ def open_sessions(
             )
     jars, forget = network.fetcher.jars, network.options.forget
     return SiteSessions(logins.values(), jars, forget, wall, hook)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tuning:
-    """Sizes and classes of a crawl, times in seconds, and the system calls that it depends on."""
-
-    #: The state is saved at this interval. A kill costs the work since the last save, and no URL.
-    checkpoint: float = 5.0
-    #: The interval with canReload.
-    checkpoint_can_reload: float = 1.0
-    #: Pages taken in one turn: parsing is expensive, and sockets must not wait long.
-    pages_a_turn: int = 32
-    frontier: FrontierSizes = DEFAULT_SIZES
-    #: The classes of the frontier of a crawl of one process.
-    kinds: Kinds = KINDS
-    #: Time after the first signal for transfers in flight, and after that for the last work of
-    #: the outputs.
-    grace: float = 10.0
-    #: Bytes after which the next WARC file is begun (WARC 1.1, Annex C: 10^9).
-    warc_file_size: int = 10**9
-    #: Questions sent for one record before its name fails.
-    dns_tries: int = TRIES
-    #: Raises the limit of open files to a number, as far as possible; returns the limit.
-    open_files: Callable[[int], int] = raise_open_files
-    #: Whether requests may be sent to an address without allowPrivate.
-    is_public: Callable[[str], bool] = is_public
-
-
-DEFAULT = Tuning()
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """The surroundings of one crawl; `closing` finally closes everything that it opened."""
-
-    poller: Poller
-    clock: Clock
-    wall: Clock
-    stdout: TextIO
-    stderr: TextIO
-    closing: ExitStack
-    tuning: Tuning

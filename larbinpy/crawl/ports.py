@@ -2,25 +2,23 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from pathlib import Path
+from contextlib import contextmanager
 
-from larbinpy.config import Config, ConfigError
+from larbinpy.config import ConfigError
 from larbinpy.console.ports import reply
 from larbinpy.console.ports.finder_process import FinderProcess, finder_command
 from larbinpy.console.ports.http import Posting, StatusServer
 from larbinpy.console.ports.input_port import InputPort
+from larbinpy.context import Context
 from larbinpy.crawl.control import Control
 from larbinpy.crawl.engine import Listener
-from larbinpy.loop.poller import Poller
 
 
 class Ports:
     """The input port and the status server; each is None if it is not configured."""
 
-    def __init__(
-        self, config: Config, poller: Poller, control: Control, closing: ExitStack
-    ) -> None:
+    def __init__(self, context: Context, control: Control) -> None:
+        config, poller, closing = context.config, context.poller, context.closing
         #: Searches the content database, if there is one.
         self.finder: FinderProcess | None = None
         if "database" in config.output_mode:
@@ -33,7 +31,7 @@ class Ports:
                 self.input = InputPort(poller, control, config.input_host, config.input_port)
             closing.callback(self.input.close)
         if config.http_port:
-            self.status = _open_status_server(config, poller, control, self.finder, closing)
+            self.status = _open_status_server(context, control, self.finder)
 
     @property
     def listeners(self) -> list[Listener]:
@@ -41,18 +39,16 @@ class Ports:
 
 
 def _open_status_server(
-    config: Config,
-    poller: Poller,
-    control: Control,
-    finder: FinderProcess | None,
-    closing: ExitStack,
+    context: Context, control: Control, finder: FinderProcess | None
 ) -> StatusServer:
-    folder = Path(config.state_dir)
+    config, folder, closing = context.config, context.folder, context.closing
     posting = Posting(control, reply.issue(folder))
     closing.callback(reply.withdraw, folder)
     where = config.http_host, config.http_port
     with _naming("httpPort", config.http_port):
-        server = StatusServer(poller, control.status, *where, config.histograms, posting, finder)
+        server = StatusServer(
+            context.poller, control.status, *where, config.histograms, posting, finder
+        )
     closing.callback(server.close)
     return server
 

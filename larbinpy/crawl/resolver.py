@@ -3,8 +3,6 @@
 Not in the module `assembly`, so that `larbinpy resolve` does not load a crawler.
 """
 
-from collections.abc import Callable
-
 from larbinpy.config import Config, ConfigError
 from larbinpy.dns.cache import NameCache
 from larbinpy.dns.lookup import TRIES
@@ -15,23 +13,22 @@ from larbinpy.loop.poller import Poller
 def make_resolver(
     config: Config,
     poller: Poller,
+    cache: NameCache | None = None,
     tries: int = TRIES,
-    *,
-    cached: int | None = None,
-    make_cache: Callable[[int, int, float], NameCache] = NameCache,
 ) -> Resolver:
     """The resolver; it asks the system's servers if `config` names none.
 
-    `cached` replaces dnsCacheSize, and may be 0, which a crawl cannot have.
-    Raises ConfigError if there is no server that can be asked.
+    `cache` replaces that of the configuration. Raises ConfigError if there is no server that
+    can be asked.
     """
-    size = config.dns_cache_size if cached is None else cached
+    if cache is None:
+        cache = NameCache(config.dns_cache_size, config.dns_negative_size, config.dns_cache_time)
     servers = config.dns_server or system_servers()
     try:
         return Resolver(
             poller,
             servers,
-            make_cache(size, config.dns_negative_size, config.dns_cache_time),
+            cache,
             read_hosts(),
             in_flight=config.dns_connexions,
             send_queue=config.dns_send_queue,

@@ -12,14 +12,13 @@ The cookies of a crawl in a file for other programs (saveCookies).
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from larbinpy.config import Config
 from larbinpy.console.text import counted
+from larbinpy.context import Context
 from larbinpy.fetch.cookies import HTTP_ONLY, NoJar, cookie_lines, has_tab, write
 from larbinpy.frontier.frontier import Frontier
-from larbinpy.loop.clock import Clock
 from larbinpy.observe.report.log import LogFiles, first_time, until_of
 from larbinpy.observe.snapshot import Totals, unanswered
 from larbinpy.outcome import Outcome
@@ -31,17 +30,15 @@ _LIMITS = ("limit_page_by_site", "limit_bytes_by_site")
 
 
 class PutBack(SavedValue):
-    """Queues URLs of the log again. `folder` is that of the state."""
+    """Queues URLs of the log again."""
 
-    def __init__(
-        self, config: Config, folder: Path, frontier: Frontier, totals: Totals, wall: Clock
-    ) -> None:
-        self._folder = folder
+    def __init__(self, context: Context, frontier: Frontier, totals: Totals) -> None:
+        self._folder = context.folder
         self._frontier = frontier
         self._totals = totals
-        self._wall = wall
-        self._limits = _limits(config)
-        self._logs_in = config.login_file is not None
+        self._wall = context.wall
+        self._limits = _limits(context.config)
+        self._logs_in = context.config.login_file is not None
         # The limits of the last run; None if they are not known.
         self._before: dict[str, Any] | None = None
         # Outcome -> the time before which all URLs with it were queued again.

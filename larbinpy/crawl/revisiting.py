@@ -1,30 +1,18 @@
 """Takes pages that are due from the database to the frontier."""
 
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from collections.abc import Mapping
+from typing import Any
 
 from larbinpy.config import Config, ConfigError
+from larbinpy.context import Context
 from larbinpy.crawl.mode import Mode
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.loop.clock import Clock
+from larbinpy.output.database import VisitingOutput
 from larbinpy.page import Fate
-from larbinpy.revisit.round import Allowance, DueAsk, DuePage, Endless, OneRound, Round, Visits
+from larbinpy.revisit.round import Allowance, DuePage, Endless, OneRound, Round, Visits
 from larbinpy.storage.state import SavedValue
 from larbinpy.url import Url, canonical
-
-
-class Database(Protocol):
-    """The output through which the database is asked, and gets visits."""
-
-    @property
-    def works(self) -> bool:
-        """Whether it may still answer."""
-
-    def ask(self, ask: DueAsk, take: Callable[[list[DuePage]], None]) -> None:
-        """Ask for pages that are due; `take` is called once, with the answer."""
-
-    def ended(self, href: str) -> None:
-        """Take note that the outcome of a URL is known."""
 
 
 class Revisiting(SavedValue):
@@ -44,7 +32,7 @@ class Revisiting(SavedValue):
         self._mode = mode
         self._wall = wall
         #: Set before the first step.
-        self.output: Database
+        self.output: VisitingOutput
 
     def step(self, now: float) -> None:
         """Ask the database for pages that are due, if there is room for them."""
@@ -86,12 +74,13 @@ class Revisiting(SavedValue):
         self._round.load(value)
 
 
-def make_revisiting(config: Config, frontier: Frontier, mode: Mode, wall: Clock) -> Revisiting:
+def make_revisiting(context: Context, frontier: Frontier, mode: Mode) -> Revisiting:
     """The visits of a crawl with the keyword `revisit`. Raises ConfigError if it cannot be."""
+    config = context.config
     check(config)
     budget = config.revisit_budget
     allowance = OneRound(budget) if config.revisit == "round" else Endless(budget)
-    return Revisiting(allowance, frontier, mode, wall)
+    return Revisiting(allowance, frontier, mode, context.wall)
 
 
 def check(config: Config) -> None:

@@ -1,13 +1,12 @@
 """One URL through resolver, fetcher and parser, and nothing else: ``larbinpy fetch``."""
 
-import contextlib
 from contextlib import ExitStack
 from functools import partial
 from hashlib import sha1
-from pathlib import Path
 
 from larbinpy.config import Config
-from larbinpy.crawl.network import Names, Network, permitting, raise_open_files
+from larbinpy.context import Context
+from larbinpy.crawl.network import Names, Network, permitting
 from larbinpy.crawl.request_options import Logins, any_reply, of_login
 from larbinpy.crawl.sites import SiteConfigs
 from larbinpy.dns.lookup import Answer, is_public
@@ -32,14 +31,14 @@ def fetch_one(text: str, config: Config) -> dict[str, object]:
     href = typed(text)
     if href is None:
         return describe(Page(Url(masked_typed(text), 0), Outcome.BAD_URL))
-    logins = Logins(Path(config.state_dir))
-    logins.learn(text)
     sites = SiteConfigs(config)
     config = sites.of(site_of(href)).config
     with ExitStack() as closing:
-        poller = closing.enter_context(contextlib.closing(Poller()))
-        network = Network(config, logins, sites, poller, closing, raise_open_files)
-        page = fetch(Url(href, 0, attempt=1), config, poller, network)
+        context = Context.open(config, closing)
+        logins = Logins(context.folder)
+        logins.learn(text)
+        network = Network(context, logins, sites)
+        page = fetch(Url(href, 0, attempt=1), config, context.poller, network)
     if page.body and (page.outcome in READABLE or page.outcome is Outcome.EARLY_STOP):
         parsed = read(page, config.user_agent)
         page.charset = parsed.charset

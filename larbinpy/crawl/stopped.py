@@ -4,15 +4,14 @@ Before the first run there is no state, and the configuration alone answers.
 """
 
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack
 from pathlib import Path
 
 from larbinpy.config import Config
 from larbinpy.config.kinds import ALWAYS
+from larbinpy.context import Context
 from larbinpy.crawl.parts import SettingsBySite, make_frontier, read_login_links
 from larbinpy.crawl.sites import SiteConfigs
-from larbinpy.dns.lookup import is_public
-from larbinpy.loop.clock import clock, wall
 from larbinpy.observe.explain import explain
 from larbinpy.observe.log_search import StoppedLog
 from larbinpy.observe.report.log import first_time
@@ -29,18 +28,18 @@ def explain_stopped(config: Config, text: str) -> dict[str, object]:
     The rules of robots.txt files are not saved, so they are not in the answer. Raises StateInUse
     if the crawl runs, StateError if there is none.
     """
-    folder = Path(config.state_dir)
-    state = State(folder)
-    with state.at_rest(), state.reading() as manifest:
+    state = State(Path(config.state_dir))
+    with state.at_rest(), state.reading() as manifest, ExitStack() as closing:
+        context = Context.open(config, closing)
         settings = SettingsBySite(config, SiteConfigs(config))
         links = read_login_links(config)
-        frontier = make_frontier(config, folder, settings, is_public, wall(), sessions=links)
-        with closing(frontier):
-            frontier.read(manifest, clock())
-            log = StoppedLog(folder / "crawl.jsonl")
-            began = first_time(float(manifest["totals"]["started"]))
-            steps = explain(frontier, log, text, clock, began)
-            found = next(found for found in steps if found)
+        frontier = make_frontier(context, settings, sessions=links)
+        closing.callback(frontier.close)
+        frontier.read(manifest, context.clock())
+        log = StoppedLog(context.folder / "crawl.jsonl")
+        began = first_time(float(manifest["totals"]["started"]))
+        steps = explain(frontier, log, text, context.clock, began)
+        found = next(found for found in steps if found)
     if found["state"] == "queued":
         hours = settings.of(site_of(str(found["url"]))).hours.configured
         if hours != ALWAYS:
@@ -55,16 +54,18 @@ def explain_planned(config: Config, text: str) -> dict[str, object]:
 
     The answer has the keys of `explain`. Traps and robots.txt are not known before the crawl.
     """
-    folder = Path(config.state_dir)
     settings = SettingsBySite(config, SiteConfigs(config))
     links = read_login_links(config)
-    frontier = make_frontier(config, folder, settings, is_public, wall(), sessions=links)
-    with closing(frontier):
+    with ExitStack() as closing:
+        context = Context.open(config, closing)
+        frontier = make_frontier(context, settings, sessions=links)
+        closing.callback(frontier.close)
         seeds = [seed for seed in map(typed, config.start_url) if seed is not None]
         frontier.scope.area.add(seeds)
-        log = StoppedLog(folder / "crawl.jsonl")
-        found = next(found for found in explain(frontier, log, text, clock) if found)
-    none = f"no crawl in {folder} yet"
+        log = StoppedLog(context.folder / "crawl.jsonl")
+        steps = explain(frontier, log, text, context.clock)
+        found = next(found for found in steps if found)
+    none = f"no crawl in {config.state_dir} yet"
     if found["state"] != "never seen":
         return {**found, "why": f"{found['why']} ({none})"}
     # The first sentence says that no page links to it.

@@ -15,17 +15,17 @@ import resource
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from math import inf
-from typing import Any
+from typing import Any, Protocol
 
 from larbinpy._version import __version__
 from larbinpy.console.text import roughly
+from larbinpy.context import Context
 from larbinpy.dns.resolver import Resolver
 from larbinpy.errors import CrawlState, Ending
 from larbinpy.fetch.fetcher import Fetcher
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.site import NamedSite, State
 from larbinpy.frontier.sites import SiteRegistry
-from larbinpy.loop.clock import Clock
 from larbinpy.outcome import Outcome, Trait, brief, having
 from larbinpy.output.log import build_report
 from larbinpy.output.plug import NO_FEEDER, Feeder, Output
@@ -49,15 +49,13 @@ class Totals(SavedValue):
     a URL that is fetched again is counted once.
     """
 
-    def __init__(
-        self, stats: Stats, frontier: Frontier, resolver: Resolver, *, clock: Callable[[], float]
-    ) -> None:
-        self._stats = stats
+    def __init__(self, context: Context, frontier: Frontier, resolver: Resolver) -> None:
+        self._stats = context.stats
         self._frontier = frontier
         self._resolver = resolver
-        self._clock = clock
+        self._clock = context.clock
         #: Unix time of the first start.
-        self.started = stats.started_wall
+        self.started = context.stats.started_wall
         self._elapsed_before = 0.0
         self._before: Counts = {}
 
@@ -326,44 +324,48 @@ def _name(site: str) -> str:
     return site.partition("://")[2]
 
 
+class Member(Protocol):
+    """This process as a member of its crawl, alone or in a fleet."""
+
+    @property
+    def feeder(self) -> Feeder:
+        """The output that passes pages on to another process."""
+
+    @property
+    def describe(self) -> Callable[[], dict[str, Any]] | None:
+        """Describes the fleet that the process is a node of; None if it is alone."""
+
+    def turn_of(self, url: Url) -> str:
+        """The place whose turn a request waits for; empty if it is sent, or needs none."""
+
+
 class Snapshots:
     """Makes snapshots and the report of one crawl from its parts."""
 
     def __init__(
         self,
-        stats: Stats,
+        context: Context,
         totals: Totals,
         frontier: Frontier,
         resolver: Resolver,
         fetcher: Fetcher,
         output: Output,
-        *,
-        clock: Clock,
-        wall: Clock,
-        folder: str = "",
+        member: Member,
         site_blocks: Callable[[], list[dict[str, object]]] = list,
-        feeder: Feeder = NO_FEEDER,
-        fleet: Callable[[], dict[str, object]] | None = None,
-        turn_of: TurnOf = no_turn,
     ) -> None:
-        """`folder` (stateDir) names a crawl that has no seeds yet; `site_blocks` describes them.
-
-        `fleet` describes the fleet that the crawl is a node of, and `turn_of` returns the place
-        whose turn a request waits for there.
-        """
-        self._stats = stats
+        """`site_blocks` describes the blocks of the configuration."""
+        self._stats = context.stats
         self._totals = totals
         self._frontier = frontier
         self._resolver = resolver
         self._fetcher = fetcher
         self._output = output
-        self._clock = clock
-        self._wall = wall
-        self._folder = folder
+        self._member = member
         self._site_blocks = site_blocks
-        self._feeder = feeder
-        self._fleet = fleet
-        self._turn_of = turn_of
+        self._clock = context.clock
+        self._wall = context.wall
+        # Names a crawl that has no seeds yet.
+        self._folder = context.config.state_dir
 
     def take(
         self,
@@ -382,8 +384,9 @@ class Snapshots:
         counts = self._totals.counts()
         outcomes = _outcomes(counts)
         is_open, reason = frontier.sequencer.gate()
-        if self._feeder.holds:
-            is_open, reason = False, self._feeder.holds
+        feeder, describe = self._member.feeder, self._member.describe
+        if feeder.holds:
+            is_open, reason = False, feeder.holds
         return {
             "version": __version__,
             "name": self._name(),
@@ -392,7 +395,7 @@ class Snapshots:
             "elapsed_s": round(self._totals.elapsed, 3),
             "run": self._totals.describe_run(),
             "state": state,
-            "waits_for": waits_for(state, frontier, now, self._feeder, self._turn_of),
+            "waits_for": waits_for(state, frontier, now, feeder, self._member.turn_of),
             "outside_hours": outside_hours(state, frontier),
             "left_s": self._left(state, limit_page, limit_time, now - stats.started),
             "config": dict(config),
@@ -421,7 +424,7 @@ class Snapshots:
                 "dns": resolver.times.describe(),
                 "turn": stats.turns.describe(),
             },
-            **({} if self._fleet is None else {"fleet": self._fleet()}),
+            **({} if describe is None else {"fleet": describe()}),
         }
 
     def _name(self) -> str:

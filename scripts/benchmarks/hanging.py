@@ -23,6 +23,7 @@ from typing import Any, NoReturn
 from benchmarks.plans import HangingPlan
 from benchmarks.web import HANG_PORT
 from larbinpy import Config, Crawl, Start
+from larbinpy.context import Tuning
 from larbinpy.loop.poller import Poller
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
@@ -192,7 +193,7 @@ def crawl(plan: HangingPlan, folder: Path, output: Any, poller: Poller) -> None:
         output_dir=str(folder / "save"),
         allow_private=True,
     )
-    Crawl(config, output=output, start=Start.SCRATCH, poller=poller).run()
+    Crawl(config, output=output, start=Start.SCRATCH, tuning=Tuning(poller=poller)).run()
     sys.exit("the crawl ended before the last page")
 
 

@@ -6,6 +6,7 @@ import os
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,11 @@ from larbinpy import Config, Start
 from larbinpy.config import ConfigError
 from larbinpy.config.kinds import Proxy
 from larbinpy.config.patterns import HostPattern
+from larbinpy.context import DEFAULT, Context, Tuning
 from larbinpy.crawl.assembly import Assembly
 from larbinpy.crawl.network import OTHER_FILES
 from larbinpy.crawl.participation import Alone
-from larbinpy.crawl.parts import DEFAULT, Surroundings, Tuning
+from larbinpy.crawl.parts import Display
 from larbinpy.dns.lookup import Answer
 from larbinpy.loop.poller import Poller
 from larbinpy.outcome import Outcome
@@ -75,9 +77,10 @@ class Assembler:
         )
         poller = Poller()
         self.closing.callback(poller.close)
-        parts = (poller, self.clock, lambda: 0.0, io.StringIO(), self.stderr)
-        around = Surroundings(*parts, self.closing, tuning)
-        return Assembly(Alone(config), start, seeds, output, "none", around)
+        tuning = replace(tuning, poller=poller, clock=self.clock, wall=lambda: 0.0)
+        context = Context.open(config, self.closing, tuning)
+        display = Display(context, "none", io.StringIO(), self.stderr)
+        return Assembly(context, Alone(config), start, seeds, output, display)
 
     def close(self) -> None:
         self.closing.close()

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import dns.message
 import pytest
 
-from larbinpy.crawl.parts import Tuning
+from larbinpy.context import Tuning
 from larbinpy.storage.sizes import FrontierSizes
 from tests.support.nameserver import NameServer, answer
 from tests.support.smallweb import ADDRESSES, Answer, Web

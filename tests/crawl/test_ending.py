@@ -6,10 +6,12 @@ from math import inf
 from types import SimpleNamespace
 from typing import Any
 
+from larbinpy.config import Config
 from larbinpy.crawl.ending import Finishing, Stopping
-from larbinpy.crawl.mode import ROOM_WAIT, DiskPause, Mode
+from larbinpy.crawl.mode import ROOM_WAIT, Mode
 from larbinpy.errors import Ending
 from larbinpy.output.plug import NO_REFRESH
+from tests.support.contexts import make_context
 from tests.support.fakefeeder import FakeFeeder
 
 GRACE = 10.0
@@ -26,27 +28,30 @@ class Case:
     outlives: bool = False
 
     def __post_init__(self) -> None:
-        self.mode = Mode()
-        self.disk_pause = DiskPause(lambda: 1.0)
-        self.engine = SimpleNamespace(idle=False, out_of_work=False, limit_reached=False)
-        self.frontier = SimpleNamespace(owed=self.owed)
+        self.mode = Mode(limit_at=self.limit_at)
+        engine: Any = SimpleNamespace(
+            idle=False, out_of_work=False, limit_reached=False, has_work=self.owed > 0
+        )
+        self.engine = engine
         self.port = SimpleNamespace(awaited=self.visitors)
         port = None if self.visitors is None else self.port
-        finishing = Finishing(NO_REFRESH, lambda: 0.0, GRACE)
-        parts: list[Any] = [self.engine, self.mode, self.disk_pause, self.frontier, port, finishing]
+        ports: Any = SimpleNamespace(input=port, status="page" if self.outlives else None)
         self.feeder = FakeFeeder()
         self.feeder.done = True
         self.stopping = Stopping(
-            *(*parts, self.feeder),
-            outlives=self.outlives,
-            limit_at=self.limit_at,
+            make_context(Config(high_level_web_server=True), grace=GRACE),
+            self.mode,
+            engine,
+            ports,
+            Finishing(NO_REFRESH, lambda: 0.0, GRACE),
+            self.feeder,
+            lambda: False,
             had_work=self.had_work,
-            grace=GRACE,
         )
 
     def finish(self) -> None:
         """The last URL is decided."""
-        self.frontier.owed = 0
+        self.engine.has_work = False
         self.engine.idle = self.engine.out_of_work = True
 
     def step(self, now: float, *, stop: bool = False, at_once: bool = False) -> bool:
@@ -124,7 +129,7 @@ def test_outputs_wait_for_room_on_the_disk() -> None:
     case = Case()
     case.step(0.0)
     case.finish()
-    case.disk_pause.begin(OSError(errno.ENOSPC, "full"))
+    case.mode.disk_pause.begin(OSError(errno.ENOSPC, "full"), 1.0)
     assert not case.step(1.0)
     assert case.stopping.deadline == inf
     assert case.step(1.0 + ROOM_WAIT)

@@ -3,6 +3,7 @@
 import errno
 from math import inf
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,14 +11,14 @@ import pytest
 from larbinpy.crawl.engine import Engine
 from larbinpy.crawl.intake import Intake, IntakeSettings
 from larbinpy.crawl.link_check import CheckRequests, LinkCheck
-from larbinpy.crawl.mode import ROOM_WAIT, DiskPause, Mode
+from larbinpy.crawl.mode import ROOM_WAIT, Mode
 from larbinpy.crawl.requests import ROBOTS_SIZE, Requests
 from larbinpy.fetch.options import Refusal
 from larbinpy.frontier.scope import Scope
 from larbinpy.outcome import Outcome
 from larbinpy.output.plug import NullOutput
-from larbinpy.stats import Stats
 from larbinpy.url import GUESS, SITEMAP, Aim, Purpose, Url
+from tests.support.contexts import make_context
 from tests.support.enginefakes import (
     HTML,
     Clock,
@@ -46,11 +47,11 @@ class Setup:
         self.calls: list[str] = []
         self.clock = Clock()
         self.mode = Mode()
-        self.disk_pause = DiskPause(self.clock)
-        self.stats = Stats(self.clock.now, 0.0)
         given = {"connexions": 1000, "ignore_robots": True, **frontier}
         self.frontier = make_frontier(folder, **given)
         self.poller = FakePoller(self.calls)
+        context = make_context(poller=self.poller, clock=self.clock)
+        self.stats = context.stats
         self.names = FakeNames(self.calls)
         self.fetcher = FakeFetcher(self.calls, size)
         self.listener = Listener(self.calls)
@@ -69,22 +70,18 @@ class Setup:
             wall=lambda: 0.0,
             pages=pages,
         )
-        fakes: Any = (self.poller, self.fetcher)
-        poller, fetcher = fakes
+        network: Any = SimpleNamespace(
+            names=self.names, fetching=self.fetcher, on_found=output.resolved
+        )
         self.engine = Engine(
+            context,
             self.mode,
-            self.disk_pause,
-            poller,
             self.frontier,
-            self.names,
+            network,
             Requests(HTML, Scope(scope_settings()), lambda _url: 1000, lambda _url: OPTIONS),
-            fetcher,
             self.intake,
-            output,
-            self.stats,
-            [self.listener],
             self.feeder,
-            clock=self.clock,
+            [self.listener],
         )
 
     def seed(self, count: int) -> None:
@@ -183,7 +180,7 @@ def test_no_request_is_opened_in_a_pause_or_at_the_end(setup: Setup) -> None:
 def test_without_room_on_the_disk_pages_wait(setup: Setup) -> None:
     setup.seed(2)
     setup.turn()
-    setup.disk_pause.begin(OSError(errno.ENOSPC, "full"))
+    setup.mode.disk_pause.begin(OSError(errno.ENOSPC, "full"), setup.clock.now)
     setup.fetcher.ready = 2
     setup.turn()
     assert (setup.intake.busy, setup.stats.success) == (2, 0)

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from larbinpy import Start
+from larbinpy.context import Tuning
 from larbinpy.crawl.network import OTHER_FILES
-from larbinpy.crawl.parts import Tuning
 from larbinpy.demo import Serving
 from larbinpy.storage.state import StateError
 from tests.support.crawling import crawl_demo

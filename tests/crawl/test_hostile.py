@@ -204,7 +204,7 @@ _PUBLIC = "127.0.77.1"
 _PERMITTING = f"""
 import sys
 from larbinpy import Crawl, load
-from larbinpy.crawl.parts import Tuning
+from larbinpy.context import Tuning
 from larbinpy.dns import is_public
 tuning = Tuning(is_public=lambda address: address == {_PUBLIC!r} or is_public(address))
 sys.exit(Crawl(load(None, {{}}, ()), seeds=sys.argv[1:], tuning=tuning).run())

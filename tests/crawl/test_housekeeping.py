@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from larbinpy.crawl.engine import Housekeeping
-from larbinpy.stats import Stats
+from tests.support.contexts import make_context
 from tests.support.fakefeeder import FakeFeeder
 
 
@@ -15,10 +15,12 @@ def test_a_full_spool_asks_for_a_checkpoint_each_second() -> None:
     resolver = SimpleNamespace(answered=0, stats=lambda: {"servers": []})
     network: Any = SimpleNamespace(resolver=resolver, fetcher=SimpleNamespace(busy=0))
     frontier: Any = SimpleNamespace(owed=1)
-    journals: Any = SimpleNamespace(flush=lambda: None)
+    disk: Any = SimpleNamespace(
+        journals=SimpleNamespace(flush=lambda: None),
+        saving=SimpleNamespace(request=lambda: requests.append("save")),
+    )
     display: Any = SimpleNamespace(show=lambda: None, say=lambda line: None)
-    parts = (Stats(0.0, 0.0), network, frontier, journals, display, feeder)
-    housekeeping = Housekeeping(*parts, lambda: requests.append("save"))
+    housekeeping = Housekeeping(make_context(), frontier, network, disk, display, feeder)
     housekeeping.step(10.0)
     assert requests == []
     assert housekeeping.deadline == inf

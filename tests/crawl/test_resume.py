@@ -381,7 +381,7 @@ def test_redirected_seed_is_not_asked_again(world: World) -> None:
 SHORT_GRACE = """
 import sys
 from larbinpy import Crawl, load
-from larbinpy.crawl.parts import DEFAULT, Tuning
+from larbinpy.context import DEFAULT, Tuning
 from larbinpy.output.log import write_report
 assert DEFAULT.grace == 10
 settings = {"LARBINPY_GUESSSITEMAP": "off"}

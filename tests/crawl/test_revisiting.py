@@ -9,8 +9,10 @@ from larbinpy.config import Config, ConfigError
 from larbinpy.crawl.mode import Mode
 from larbinpy.crawl.revisiting import Revisiting, check, make_revisiting
 from larbinpy.frontier.frontier import Frontier
+from larbinpy.output.database import VisitingOutput
 from larbinpy.revisit.round import DueAsk, DuePage
 from larbinpy.url import Url
+from tests.support.contexts import make_context
 
 
 class FakeFrontier:
@@ -41,10 +43,11 @@ class Desk:
         self.now = 5000.0
         settings = {"output_mode": ("database",), "revisit": "round", **settings}
         self.frontier, self.output, self.mode = FakeFrontier(), FakeOutput(), Mode(limit_page=0)
+        context = make_context(Config(**settings), wall=lambda: self.now)
         self.revisiting: Revisiting = make_revisiting(
-            Config(**settings), cast(Frontier, self.frontier), self.mode, lambda: self.now
+            context, cast(Frontier, self.frontier), self.mode
         )
-        self.revisiting.output = self.output
+        self.revisiting.output = cast(VisitingOutput, self.output)
 
     def answer(self, *pages: tuple[str, str | None]) -> None:
         self.revisiting.step(0.0)

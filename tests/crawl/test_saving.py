@@ -165,18 +165,16 @@ def test_some_errors_pass_when_there_is_room(number: int, passing: bool) -> None
 
 
 def test_a_pause_is_said_once_and_ends_with_a_turn_without_errors() -> None:
-    now = 100.0
-    pause = DiskPause(lambda: now)
+    pause = DiskPause()
     error = OSError(errno.ENOSPC, "No space left on device", "/d")
-    said = pause.begin(error)
+    said = pause.begin(error, 100.0)
     assert said == "/d: No space left on device; the crawl waits until there is room"
     assert (pause.full, pause.until) == (True, 101.0)
     assert [pause.stalls(seconds) for seconds in (100.9, 101.0)] == [True, False]
     # A turn without an error proves nothing while nothing is written.
     assert pause.turned(100.5) is None
     assert pause.full
-    now = 101.0
-    assert pause.begin(error) is None
+    assert pause.begin(error, 101.0) is None
     assert pause.until == 102.0
     assert pause.turned(102.0) == "there is room again; the crawl continues"
     assert not pause.full
@@ -184,8 +182,8 @@ def test_a_pause_is_said_once_and_ends_with_a_turn_without_errors() -> None:
 
 
 def test_a_stop_cancels_the_wait_but_the_disk_stays_full_until_a_turn() -> None:
-    pause = DiskPause(lambda: 100.0)
-    pause.begin(OSError(errno.ENOSPC, "full"))
+    pause = DiskPause()
+    pause.begin(OSError(errno.ENOSPC, "full"), 100.0)
     pause.cancel()
     assert pause.full
     assert not pause.stalls(100.0)
@@ -197,7 +195,10 @@ def test_a_stop_cancels_the_wait_but_the_disk_stays_full_until_a_turn() -> None:
 
 def test_the_state_of_a_crawl() -> None:
     def state(urls_owed: int = 0, *, disk_full: bool = False, **switches: bool) -> CrawlState:
-        return Mode(**switches).state(urls_owed, disk_full=disk_full)
+        values: dict[str, Any] = {**switches}
+        mode = Mode(**values)
+        mode.disk_pause.full = disk_full
+        return mode.state(urls_owed)
 
     assert state() is CrawlState.RUNNING
     assert state(staying=True) is CrawlState.WAITING

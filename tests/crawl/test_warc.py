@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 
 from larbinpy.config import load
+from larbinpy.context import Tuning
 from larbinpy.crawl.crawl import Crawl
-from larbinpy.crawl.parts import Tuning
 from larbinpy.demo import Serving
 from larbinpy.output.warc.warc import WarcOutput
 from larbinpy.page import Page

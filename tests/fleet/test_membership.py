@@ -107,11 +107,9 @@ class Node:
             self.outputs,
         )
         self.fetcher = FakeFetcher([], 4)
-        self.turns = self.member.fetching(
-            self.fetcher,  # type: ignore[arg-type]
-            lambda: WAIT,
-            wait_by,
-        )
+        network: Any = SimpleNamespace(fetcher=self.fetcher)
+        self.member.take_turns(network, lambda: WAIT, wait_by)
+        self.turns = network.fetching
 
     def step(self, now: float) -> None:
         self.member.step(now)

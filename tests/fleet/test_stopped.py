@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from larbinpy.config import Config
+from larbinpy.context import Tuning
 from larbinpy.crawl.crawl import Crawl
 from larbinpy.loop.poller import Poller
 from tests.support.fleetworld import Fleet
@@ -70,7 +71,7 @@ def test_no_request_is_sent_on_a_connection_that_was_made_meanwhile(
             start_url=(f"http://127.0.0.1:{server.getsockname()[1]}/",),
         )
         with pytest.raises(OverError):
-            Crawl(config, poller=poller, clock=poller.clock).run()
+            Crawl(config, tuning=Tuning(poller=poller, clock=poller.clock)).run()
         assert poller.connection is not None
         with poller.connection:
             poller.connection.settimeout(10.0)

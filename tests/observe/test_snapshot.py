@@ -13,6 +13,7 @@ from larbinpy.outcome import Outcome
 from larbinpy.page import Fate, Page
 from larbinpy.stats import NAME, Histogram, Stats
 from larbinpy.url import Url
+from tests.support.contexts import make_context
 from tests.support.fakefeeder import FakeFeeder
 from tests.support.frontiers import make_frontier
 
@@ -30,12 +31,11 @@ class Crawl:
         resolver: Any = SimpleNamespace(stats=lambda: dict(DNS), times=Histogram(NAME))
         fetcher: Any = SimpleNamespace(busy=3, free=7)
         output: Any = SimpleNamespace(stats=lambda: {"own": {"seen": 8}})
-        totals = Totals(self.stats, self.frontier, resolver, clock=lambda: 140.0)
+        member: Any = SimpleNamespace(feeder=self.feeder, describe=None, turn_of=lambda url: "")
+        context = make_context(clock=lambda: 140.0, wall=lambda: 1040.5, stats=self.stats)
+        totals = Totals(context, self.frontier, resolver)
         self.snapshots = Snapshots(
-            *(self.stats, totals, self.frontier, resolver, fetcher, output),
-            clock=lambda: 140.0,
-            wall=lambda: 1040.5,
-            feeder=self.feeder,
+            context, totals, self.frontier, resolver, fetcher, output, member
         )
 
     def decide(self, outcome: Outcome, path: str = "/") -> None:

@@ -17,14 +17,11 @@ from typing import Any
 import pytest
 
 from larbinpy.config import Config
-from larbinpy.crawl.on_disk import OnDisk
-from larbinpy.crawl.parts import Tuning
+from larbinpy.context import Context, Tuning
+from larbinpy.crawl.on_disk import OnDisk, open_outputs
 from larbinpy.crawl.request_options import Logins
-from larbinpy.fetch.cookies import NoJar
-from larbinpy.loop.poller import Poller
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
-from larbinpy.stats import Stats
 from larbinpy.storage.state import Start, State
 from larbinpy.url import Url
 from tests.support.crashdisk import CrashDisk, Operation
@@ -292,22 +289,14 @@ def parts_on_disk(folder: Path, mode: str, start: Start) -> Iterator[OnDisk]:
         state_dir=str(folder / "state"),
     )
     with ExitStack() as closing:
-        poller = Poller()
-        closing.callback(poller.close)
-        tuning = Tuning(warc_file_size=3000)
-        state = State(folder / "state")
+        tuning = Tuning(warc_file_size=3000, clock=lambda: 0.0, wall=lambda: WALL)
+        context = Context.open(config, closing, tuning)
+        state = State(context.folder)
         state.lock()
         closing.callback(state.unlock)
-        frontier = make_frontier(folder / "state")
-        stats = Stats(0.0, WALL)
-        parts = OnDisk(
-            *(config, state, frontier, Logins(folder / "state"), NoJar(), {}, None, stats, start),
-            poller=poller,
-            clock=lambda: 0.0,
-            wall=lambda: WALL,
-            tuning=tuning,
-            closing=closing,
-        )
+        frontier = make_frontier(context.folder)
+        output = open_outputs(context, None, frontier)
+        parts = OnDisk(context, state, start, frontier, output, Logins(context.folder))
         parts.take_up(0.0)
         yield parts
 

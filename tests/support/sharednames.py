@@ -3,8 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from larbinpy.crawl.fleet.names import SharedNames, Sharing
-from larbinpy.dns.cache import NameCache
+from larbinpy.crawl.fleet.names import SharedCache, SharedNames
 from larbinpy.fleet.redis.board import Shared
 from larbinpy.fleet.vault import Away, Then
 from tests.support.resolverworld import World
@@ -54,14 +53,15 @@ class NamesWorld(World):
         super().__init__()
         self.redis = redis
         self.ahead = 0.0
-        sharing = Sharing(
+        self.cache = cache = SharedCache(1000, 1000, TIME)
+        self.resolver()
+        self.names = SharedNames(
+            self.it,
+            cache,
             redis,  # type: ignore[arg-type]
             lambda: self.now + 1e9 + self.ahead,
             TIME,
         )
-        self.cache: NameCache = sharing.cache(1000, 1000, TIME)
-        self.resolver()
-        self.names: SharedNames = sharing.names(self.it)
 
     @property
     def asked(self) -> list[str]:

@@ -10,14 +10,14 @@ import json
 import socket
 import time
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
 
 from larbinpy import Crawl, Start
 from larbinpy.config import Config, load
-from larbinpy.crawl.parts import DEFAULT, Tuning
+from larbinpy.context import DEFAULT, Tuning
 from larbinpy.loop.poller import READ, WRITE, Poller
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
@@ -228,10 +228,7 @@ class World:
                 output=self.output,
                 stdout=self.stdout,
                 stderr=self.stderr,
-                clock=self.clock,
-                wall=self.wall,
-                poller=self.poller,
-                tuning=self.tuning,
+                tuning=replace(self.tuning, clock=self.clock, wall=self.wall, poller=self.poller),
             )
             self.code = self.crawl.run()
         finally:

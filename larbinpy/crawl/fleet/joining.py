@@ -6,13 +6,13 @@ They change nothing, except that a dead node of the same name is removed from th
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import ExitStack
 from functools import partial
 from math import inf
 from pathlib import Path
 from secrets import token_hex
 
 from larbinpy.config import Config
+from larbinpy.context import Context
 from larbinpy.crawl.fleet.frontier import (
     Seeding,
     SharedAdmission,
@@ -21,10 +21,12 @@ from larbinpy.crawl.fleet.frontier import (
     post_all,
 )
 from larbinpy.crawl.fleet.membership import Membership
-from larbinpy.crawl.fleet.names import Sharing
+from larbinpy.crawl.fleet.names import SharedCache, SharedNames
 from larbinpy.crawl.mode import Mode, Restart
 from larbinpy.crawl.parts import Kinds
 from larbinpy.crawl.request_options import Logins
+from larbinpy.dns.cache import NameCache
+from larbinpy.dns.resolver import Resolver
 from larbinpy.errors import UserError
 from larbinpy.fleet.board import AreaLog
 from larbinpy.fleet.board import Found as OnBoard
@@ -51,8 +53,6 @@ from larbinpy.fleet.redis.overview import Asker, Found, Overview, Places
 from larbinpy.fleet.redis.wire import Address
 from larbinpy.fleet.vault import Crawl, CrawlState
 from larbinpy.frontier.frontier import Frontier
-from larbinpy.loop.clock import Clock
-from larbinpy.loop.poller import Poller
 from larbinpy.output.plug import Feeder
 from larbinpy.storage.seen import UnsavedSeen
 from larbinpy.storage.site_counts import UnsavedSiteCounts
@@ -152,12 +152,14 @@ class Fleet:
         crawl: Crawl,
         changed: Collection[str],
         asker: Asker,
-        clock: Clock,
+        context: Context,
     ) -> None:
         self.config = config
         self.vault = vault
         self.crawl = crawl
         self.journal = Journal()
+        #: Parts of the state beside those of the crawl itself.
+        self.parts = {"journal": self.journal}
         #: Keywords whose values were changed while the crawl ran; `config` has them.
         self.changed = changed
         # The crawl began when its first node did; set by `enter`.
@@ -168,7 +170,8 @@ class Fleet:
         self._identity = Identity(crawl.id, name, Path(config.state_dir))
         self._first_limit = to_steer(OnBoard(crawl, {}, 0, 0)).limit_page
         self._asker = asker
-        self._clock = clock
+        self._clock = context.clock
+        self._wall = context.wall
         #: Nothing may be fetched from Redis itself.
         self.is_own = Places(vault.client.topology).has
 
@@ -184,10 +187,7 @@ class Fleet:
     @classmethod
     def open(
         cls,
-        config: Config,
-        poller: Poller,
-        clock: Clock,
-        closing: ExitStack,
+        context: Context,
         *,
         start: Start,
         written: Collection[str] | None,
@@ -196,7 +196,7 @@ class Fleet:
         is_stopped: Callable[[], bool],
         say: Callable[[str], None],
     ) -> "Fleet":
-        """Find the crawl that `config` names; this node's state and outputs get folders.
+        """Find the crawl that the configuration names; this node's state and outputs get folders.
 
         `written` is as in `joined`; `seeds`: this node has some; `rejoins`: it was one of this
         crawl just now. If it was one before, Redis is waited for, and `say` gets lines about that.
@@ -204,11 +204,12 @@ class Fleet:
         or if a node of this name is in it; ConfigError for a setting that nodes cannot have, or
         that differs from the crawl's.
         """
+        config, poller, clock = context.config, context.poller, context.clock
         refuse(config)
         node, address = as_node(config), Address.of(config.join)
         before = None if start is Start.SCRATCH else saved_node(Path(node.state_dir))
         client = Client(poller, clock, address)
-        closing.callback(client.close)
+        context.closing.callback(client.close)
         asker = Asker(client, poller, clock, is_stopped, say=say if rejoins or before else None)
         entry = Entry(Overview(client), asker, address, node, before)
         found = entry.find(start, begins=seeds or config.input_port > 0)
@@ -223,7 +224,7 @@ class Fleet:
             crawl, changed = there.crawl, there.changed
         if has_area(config):
             vault.area = AreaLog()
-        return cls(as_node(config), vault, crawl, changed, asker, clock)
+        return cls(as_node(config), vault, crawl, changed, asker, context)
 
     def enter(self) -> list[str]:
         """Make the crawl, unless it was found; begin its time, and end a stop; lines for the user.
@@ -271,7 +272,7 @@ class Fleet:
         """`about` says so: the state in the folder has no queue."""
         return False
 
-    def start(self, start: Start) -> Start:
+    def start(self, context: Context, start: Start) -> Start:
         """Redis has the crawl; the folder has only what this node got of it."""
         return start if start is Start.SCRATCH else Start.AUTO
 
@@ -317,14 +318,18 @@ class Fleet:
             self._give,
         )
 
-    def logins(self) -> Logins:
-        folder = Path(self.config.state_dir)
-        logins = Logins(folder)
-        # Those of the seeds of `crawl --nodes`.
-        logins.add_shared(folder.parent)
-        return logins
+    def share_names(
+        self, make: Callable[[NameCache | None], Resolver]
+    ) -> tuple[Resolver, SharedNames]:
+        """Make a resolver; return it with the names in front of it."""
+        config, time = self.config, self.config.dns_cache_time
+        cache = SharedCache(config.dns_cache_size, config.dns_negative_size, time)
+        vault = RedisNames(self.vault.client, self.crawl.id, config.shards, self._wall)
+        resolver = make(cache)
+        return resolver, SharedNames(resolver, cache, vault, self._wall, time)
 
-    def names(self, wall: Clock) -> Sharing:
-        config = self.config
-        names = RedisNames(self.vault.client, self.crawl.id, config.shards, wall)
-        return Sharing(names, wall, config.dns_cache_time)
+    def logins(self, context: Context) -> Logins:
+        logins = Logins(context.folder)
+        # Those of the seeds of `crawl --nodes`.
+        logins.add_shared(context.folder.parent)
+        return logins

@@ -17,11 +17,13 @@ from typing import Any
 
 from larbinpy.config import Config
 from larbinpy.console.ports.finder_process import FinderProcess
+from larbinpy.context import Context
 from larbinpy.crawl.control import Control
 from larbinpy.crawl.engine import Listener
 from larbinpy.crawl.fleet.frontier import SharedArea, SharedFrontier, Withdrawal
 from larbinpy.crawl.fleet.steering import FleetControl, Steering, Work
 from larbinpy.crawl.mode import Mode, Restart
+from larbinpy.crawl.network import Network
 from larbinpy.crawl.on_disk import OnDisk
 from larbinpy.fetch.fetcher import Fetcher
 from larbinpy.fetch.options import Request
@@ -31,12 +33,10 @@ from larbinpy.fleet.node import Node, Thinning
 from larbinpy.fleet.ownership import shards_by_site
 from larbinpy.fleet.redis.board import RedisBoard
 from larbinpy.fleet.vault import Away, CrawlState, Part, Vault
-from larbinpy.frontier.frontier import Frontier
 from larbinpy.loop.clock import Clock
 from larbinpy.observe.snapshot import Totals
 from larbinpy.output.plug import NO_FEEDER, Feeder
 from larbinpy.page import Page
-from larbinpy.stats import Stats
 from larbinpy.url import Url
 
 #: Seconds after which a turn ends if its node no longer says anything; waitDuration comes after
@@ -293,6 +293,7 @@ class Membership:
         self._clock = clock
         self._inner = inner
         self._give = give
+        self._frontier = frontier
         self._local = LocalShards(frontier, clock)
         self.node = Node(
             vault,
@@ -336,19 +337,14 @@ class Membership:
             self._local.seed = seed
 
     def begin(
-        self,
-        control: Control,
-        totals: Totals,
-        stats: Stats,
-        frontier: Frontier,
-        fetcher: Fetcher,
-        finder: FinderProcess | None,
+        self, context: Context, totals: Totals, network: Network, finder: FinderProcess | None
     ) -> None:
         """Report about this crawl, and answer searches by `finder`; its state was taken up."""
-        self._control.finder = finder
+        control, frontier, fetcher = self._control, self._frontier, network.fetcher
+        control.finder = finder
         work = Work(
             totals,
-            stats,
+            context.stats,
             state=lambda: control.state,
             queued=lambda: frontier.owed,
             seen=lambda: len(frontier.seen),
@@ -357,19 +353,19 @@ class Membership:
         )
         self.steering.begin(work, self._identity.share)
 
-    def control(self, *arguments: Any, **times: Any) -> Control:
+    def control(self, *arguments: Any) -> Control:
         """The commands to this node, made as a `Control` is."""
-        self._control = FleetControl(*arguments, **times)
+        self._control = FleetControl(*arguments)
         self._control.steering = self.steering
         self.steering.orders.execute = self._control.execute
         return self._control
 
-    def fetching(self, fetcher: Fetcher, wait: Callable[[], float], wait_by: str) -> Turns:
-        """`fetcher`, before which requests wait for their turns at the address, or at the site."""
+    def take_turns(self, network: Network, wait: Callable[[], float], wait_by: str) -> None:
+        """Let requests wait for their turns at the address, or at the site."""
         place = _site if wait_by == "site" else _address
-        self._turns = Turns(fetcher, self._vault, wait, self._may_open, place)
+        self._turns = Turns(network.fetcher, self._vault, wait, self._may_open, place)
+        network.fetching = self._turns
         self._local.abort = self._turns.abort
-        return self._turns
 
     def turn_of(self, url: Url) -> str:
         return self._turns.place_of(url)

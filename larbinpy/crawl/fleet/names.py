@@ -56,26 +56,6 @@ class SharedCache(NameCache):
             super().put_absence(name, now)
 
 
-class Sharing:
-    """How the network of a node is made: with a cache that notes, and names that are shared."""
-
-    def __init__(self, redis: RedisNames, wall: Callable[[], float], time: float) -> None:
-        """`time`: seconds for which an address, or an absence, is remembered."""
-        self._redis = redis
-        self._wall = wall
-        self._time = time
-        self._cache: SharedCache
-
-    def cache(self, size: int, absences: int, absence_time: float) -> SharedCache:
-        """The cache for the resolver."""
-        self._cache = SharedCache(size, absences, absence_time)
-        return self._cache
-
-    def names(self, resolver: Resolver) -> "SharedNames":
-        """The names in front of the resolver that got `cache`."""
-        return SharedNames(resolver, self._cache, self._redis, self._wall, self._time)
-
-
 class _Find:
     """A name that Redis was asked for."""
 

@@ -1,17 +1,19 @@
 """The commands of the console, each sent to a running crawl. Times in seconds."""
 
 import errno
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from larbinpy import Start
+from larbinpy.context import Tuning
 from larbinpy.crawl.control import Control
 from larbinpy.crawl.mode import Mode
 from larbinpy.crawl.network import OTHER_FILES
-from larbinpy.crawl.parts import Tuning
 from larbinpy.storage.queues import owed_urls
 from larbinpy.storage.state import Checkpoints, State
+from tests.support.contexts import make_context
 from tests.support.ports import free_port
 from tests.support.smallweb import Answer, Web, at_once
 from tests.support.smallworld import Client, World, Worlds
@@ -450,9 +452,6 @@ def test_seeds_are_refused_while_the_crawl_ends() -> None:
     """In its last seconds it finishes transfers only, so a seed would be lost."""
     unused: Any = None
     mode = Mode(draining=True)
-    control = Control(
-        *(unused, mode, *([unused] * 7)),
-        clock=unused,
-        wall=unused,
-    )
+    disk: Any = SimpleNamespace(saving=unused, log=unused)
+    control = Control(make_context(), unused, mode, unused, unused, disk, unused, unused)
     assert control.add("http://a.test/") == "the crawl is ending"

@@ -1,6 +1,7 @@
 """Waits and connexions of site blocks, at addresses that several sites share. Times in seconds."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from larbinpy.crawl.parts import SettingsBySite, make_frontier
 from larbinpy.crawl.sites import SiteConfigs
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.observe import explain
+from tests.support.contexts import make_context
 from tests.support.frontiers import WALL, World
 
 ONE = "192.0.2.1"
@@ -33,11 +35,11 @@ def make(tmp_path: Path) -> Iterator[Make]:
 
     def make(*lines: str, pages: int = 60, wait: str = "", latency: float = 0.1) -> World:
         """`wait`: a later waitDuration, set before any site is made."""
-        config = configured(tmp_path, *lines)
-        settings = SettingsBySite(config, SiteConfigs(config))
         folder = tmp_path / str(len(made))
         folder.mkdir()
-        frontier = make_frontier(config, folder, settings, lambda address: True, WALL)
+        config = replace(configured(tmp_path, *lines), state_dir=str(folder))
+        settings = SettingsBySite(config, SiteConfigs(config))
+        frontier = make_frontier(make_context(config, wall=lambda: WALL), settings)
         made.append(frontier)
         if wait:
             settings.change(change(config, "waitDuration", wait))
