@@ -2,8 +2,18 @@
 
 from typing import Any
 
+import pytest
+
 from larbinpy.crawl.fleet.remote import Gathering
-from larbinpy.fleet.board import SILENT, Board, Report, is_settled
+from larbinpy.fleet.board import (
+    SILENT,
+    Answers,
+    Board,
+    Report,
+    all_did,
+    explained,
+    is_settled,
+)
 from larbinpy.fleet.vault import CrawlState, Then
 
 PATIENCE = 600.0
@@ -94,6 +104,60 @@ def test_a_node_that_answered_and_left_is_heard() -> None:
 def test_a_living_node_is_waited_for() -> None:
     board = FakeBoard(a="a.1")
     assert ended(board, gathering_of(board)) >= PATIENCE
+
+
+def seen(ts: str, **more: Any) -> dict[str, Any]:
+    """What a node says that has fetched a page."""
+    return {"ok": True, "state": "decided", "fate": {"ts": ts, "outcome": "success"}, **more}
+
+
+#: What the owner of a host says of a URL that it has not fetched itself.
+KNOWN: dict[str, Any] = {"ok": True, "owner": True, "state": "seen"}
+QUEUED = {**KNOWN, "state": "queued"}
+EARLY, LATE = seen("2026-01-01T00:00:00Z"), seen("2026-01-02T00:00:00Z")
+
+
+@pytest.mark.parametrize(
+    ("answers", "silent", "node", "state"),
+    [
+        ({"a": QUEUED, "b": {"ok": True}}, [], "a", "queued"),
+        # The newest of those that have fetched it, if the owner knows it by its fingerprint alone.
+        ({"a": KNOWN, "b": EARLY, "c": LATE}, [], "c", "decided"),
+        ({"a": KNOWN, "b": LATE, "c": EARLY}, [], "b", "decided"),
+        ({"a": QUEUED, "b": LATE}, [], "a", "queued"),
+        ({"a": KNOWN, "b": {"ok": True}}, ["c"], "a", "seen"),
+        ({"b": EARLY}, ["c"], "b", "decided"),
+    ],
+)
+def test_a_url_is_explained_by_who_knows_most_of_it(
+    answers: Answers, silent: list[str], node: str, state: str
+) -> None:
+    found = explained(answers, silent)
+    assert (found["ok"], found["node"], found["state"]) == (True, node, state)
+    assert "owner" not in found
+    assert ("why" in found) == (state == "seen")
+
+
+@pytest.mark.parametrize(
+    ("answers", "silent", "why"),
+    [
+        ({}, [], "no node runs"),
+        ({"a": {"ok": True}}, [], "no node owns its host just now"),
+        ({"a": {"ok": True}}, ["b", "c"], "no answer from b, c; try again"),
+    ],
+)
+def test_why_a_url_cannot_be_explained(answers: Answers, silent: list[str], why: str) -> None:
+    found = explained(answers, silent)
+    assert found["ok"] is False and found["error"].startswith(why)
+
+
+def test_all_have_done_it_or_it_is_said_who_has_not() -> None:
+    good, bad = {"ok": True}, {"ok": False, "error": "the disk is full"}
+    assert all_did({"b": good, "a": good}, []) == {"ok": True, "nodes": ["a", "b"]}
+    assert all_did({"b": bad, "a": good}, ["c"]) == {
+        "ok": False,
+        "error": "b: the disk is full; c: no answer, it may still come",
+    }
 
 
 def test_a_question_is_settled_when_the_owner_or_a_witness_has_answered() -> None:

@@ -4,7 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from larbinpy.crawl.fleet.names import SharedCache
 from larbinpy.crawl.network import ProxyNames
+from larbinpy.dns.cache import Known
 from larbinpy.dns.lookup import Answer
 from tests.support.sharednames import TIME, FakeNames, NamesWorld
 
@@ -147,6 +149,17 @@ def test_absences_of_others_do_not_change_what_a_node_knows(
     two.second()
     assert two.get("www.test") == WWW
     assert two.get("other.test") == ABSENT
+
+
+def test_addresses_of_others_do_not_change_what_a_node_knows() -> None:
+    """They were on their way when its own name servers answered."""
+    mine, theirs = ("192.0.2.1",), ("192.0.2.2",)
+    cache = SharedCache(100, 100, TIME)
+    cache.put("www.test", mine, 100.0, 0.0)
+    cache.adopt("www.test", theirs, TIME, 0.0)
+    assert cache.get("www.test", 0.0) == Known(mine, None)
+    cache.adopt("www.test", theirs, TIME, 300.0)
+    assert cache.get("www.test", 300.0) == Known(theirs, None)
 
 
 def test_many_absences_go_at_once(one: NamesWorld) -> None:

@@ -5,7 +5,9 @@ import re
 import pytest
 
 from larbinpy.config import SETTINGS, Config, ConfigError, load
-from larbinpy.fleet.identity import OWN, joined, shared
+from larbinpy.fleet.board import Found
+from larbinpy.fleet.identity import OWN, as_it_runs, joined, shared, to_steer
+from larbinpy.fleet.vault import Crawl, CrawlState
 
 
 def config(*lines: str, tmp: str = "") -> Config:
@@ -81,6 +83,17 @@ def test_rules_are_compared_together() -> None:
     first = shared(config("accept **/a/**", "reject **"))
     with pytest.raises(ConfigError, match="accept: the crawl"):
         joined(config("reject **"), first, 1024, {"rules"})
+
+
+def test_a_node_takes_what_was_changed_since_the_begin() -> None:
+    settings = {**shared(config("waitDuration 7", "stay host")), "shards": "64"}
+    crawl = Crawl("id", settings, CrawlState.RUNNING, created=False)
+    found = Found(crawl, {"waitDuration": "400", "limitPage": "50"}, 0.0, 0.0)
+    node = as_it_runs(config("outputDir b"), found)
+    assert (node.wait_duration, node.max_wait, node.limit_page) == (400.0, 400.0, 50)
+    assert (node.shards, node.stay, node.output_dir) == (64, "host", "b")
+    steered = to_steer(found)
+    assert (steered.wait_duration, steered.limit_page, steered.shards) == (400.0, 50, 64)
 
 
 def test_the_same_value_may_be_given_again() -> None:

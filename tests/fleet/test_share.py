@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from larbinpy.fleet.board import PageShare
+from larbinpy.fleet.board import Drawn, PageShare
 from tests.support.memoryboard import Pages
 
 
@@ -152,6 +152,38 @@ def test_a_new_limit_ends_nothing_before_it_is_known_what_is_left() -> None:
         node.step(1)
         node.fetch(50)
     assert node.fetched == 600
+
+
+@pytest.mark.parametrize(
+    ("limit", "drawn", "fetched", "busy", "wanted"),
+    [
+        # Without a limit, what was fetched is noted for one that comes.
+        (0, None, 7, 3, 57),
+        # Until it is known what is left: what is in flight, and one page.
+        (100, None, 7, 3, 61),
+        # Enough is in advance; then less than a half of it.
+        (100, Drawn(64, 40, 100), 7, 3, None),
+        (100, Drawn(60, 40, 100), 7, 3, 57 + 11),
+        # As many as there are handles and some, where much is left.
+        (9000, Drawn(60, 8000, 9000), 7, 3, 57 + 70),
+        # The limit was lowered: only what was fetched is kept.
+        (30, Drawn(80, -50, 30), 7, 3, 57),
+        (30, Drawn(55, -50, 30), 7, 3, 55),
+    ],
+)
+def test_what_a_share_asks_for(
+    limit: int, drawn: Drawn | None, fetched: int, busy: int, wanted: int | None
+) -> None:
+    """A node with 50 pages of earlier runs and 20 handles, one of two nodes."""
+    share = PageShare(limit)
+    share.before = 50
+    if drawn is not None:
+        share.drawn(drawn)
+    assert share.wanted(fetched, busy, 20, 2) == wanted
+    # After a change nobody knows what is left.
+    share.change(limit)
+    assert share.wanted(fetched, busy, 20, 2) == (61 if limit else 57)
+    assert share.used(fetched) == 57
 
 
 def test_pages_in_flight_count_before_others_draw_ahead() -> None:

@@ -13,6 +13,7 @@ from larbinpy.frontier.politeness import SiteLimits, SiteSettings, Waits
 from larbinpy.frontier.traps import TrapSettings
 from larbinpy.outcome import Outcome
 from larbinpy.url import Url
+from tests.support.fakelogins import FakeLogins
 from tests.support.frontiers import (
     SILENT,
     WALL,
@@ -167,6 +168,40 @@ def test_the_pause_of_a_page_that_is_fetched_again_goes_on(tmp_path: Path, how: 
     getattr(node.frontier, how)(busy, world.now, WALL)
     node.rounds()
     assert node.waits[A].seconds == pytest.approx(60.0)
+
+
+@pytest.mark.parametrize("path", ["/robots.txt", "/login"])
+def test_a_pause_asked_for_before_the_first_page_goes_on(tmp_path: Path, path: str) -> None:
+    logins = FakeLogins([f"{A}/login"], [A])
+    node = Node(tmp_path / "a", least=1.0, most=600.0, logins=logins)
+    node.serve()
+    busy = {"status": 503, "headers": {"retry-after": "60"}}
+    world = World(node.frontier, replies={A + path: busy})
+    node.frontier.seed(f"{A}/1")
+    while not any(start.href == A + path for start in world.starts):
+        world.run(world.now + 1.0)
+    world.run(world.now + 1.0)
+    node.rounds()
+    assert 57.0 < node.waits[A].seconds <= 60.0
+
+
+def test_a_page_that_is_given_up_counts_once_it_is_known_as_done(tmp_path: Path) -> None:
+    """It has ended each session of its site, and has come."""
+    node = Node(tmp_path / "a", **limited(pages=5))
+    node.serve()
+    world = World(node.frontier)
+    crawl(node, world, 1)
+    node.rounds()
+    assert node.counts["p" + A] == 1
+    node.frontier.seed(f"{A}/2")
+    world.now += 10.0
+    node.frontier.sequence(world.now)
+    node.frontier.lost(reply(taken(node.frontier, world.now)), world.now, WALL, last=True)
+    assert [page.url.href for page in node.frontier.decided(9)] == [f"{A}/2"]
+    node.rounds(1)
+    assert node.counts["p" + A] == 1, "it would count twice if the node were killed now"
+    node.rounds(1)
+    assert node.counts["p" + A] == 2
 
 
 def test_a_delay_that_adapted_goes_on(tmp_path: Path) -> None:

@@ -2,8 +2,84 @@
 
 import pytest
 
-from larbinpy.config import load
+from larbinpy.config import Config, change, load
+from larbinpy.crawl.parts import SettingsBySite
 from larbinpy.crawl.sites import SiteConfigs
+
+#: The sites of the tests: one that both blocks match, one that the second matches, and another.
+A, B, OTHER = "http://a.b.test", "http://c.b.test", "http://other.test"
+
+
+def configured(*pairs: tuple[str, str]) -> Config:
+    return load(None, {}, pairs)
+
+
+def by_site(config: Config) -> SettingsBySite:
+    return SettingsBySite(config, SiteConfigs(config))
+
+
+def test_the_first_block_that_sets_a_keyword_decides() -> None:
+    blocks = ("a.b.test retries 1 end", "*.b.test retries 2 depthInSite 7 end")
+    configs = SiteConfigs(configured(("retries", "5"), *(("site", block) for block in blocks)))
+    found = [configs.config_at(host, 80) for host in ("a.b.test", "c.b.test", "other.test")]
+    assert [config.retries for config in found] == [1, 2, 5]
+    assert [config.depth_in_site for config in found] == [7, 7, 5]
+    decider = configs.of(A).decider("retries")
+    assert decider is not None and decider.pattern.show() == "a.b.test"
+    assert configs.of(OTHER).decider("retries") is None
+
+
+def test_a_new_wait_changes_the_longest_one_with_it() -> None:
+    own = "a.b.test waitDuration 20 maxWait 90 end"
+    config = configured(("waitDuration", "10"), ("maxWait", "60"), ("site", own))
+    settings = by_site(config)
+    waits = [settings.of(site).waits for site in (A, OTHER)]
+    settings.change(change(config, "waitDuration", "120"))
+    assert [(each.least, each.most) for each in waits] == [(20.0, 90.0), (120.0, 120.0)]
+    assert settings.of(OTHER).waits is settings.usual.waits
+    # One that is made later has it, too.
+    assert settings.of(B).waits.most == 120.0
+
+
+@pytest.mark.parametrize(
+    ("block", "group", "connexions", "limit"),
+    [
+        ("maxConnexionsBySite 1", "", 1, 1),
+        ("maxConnexionsBySite 2", "", 2, 0),
+        ("maxConnexionsBySite 3", "a.b.test", 3, 0),
+        ("waitDuration 5", "a.b.test", 2, 0),
+        ("waitDuration 5 maxConnexionsBySite 1", "a.b.test,a.b.test", 1, 0),
+        ("waitDuration 10", "", 2, 0),
+        ("waitDuration 20 maxConnexionsBySite 1", "", 1, 1),
+        ("retries 0", "", 2, 0),
+    ],
+)
+def test_connexions_of_a_site_are_those_of_its_group_unless_they_are_fewer(
+    block: str, group: str, connexions: int, limit: int
+) -> None:
+    pairs = [
+        ("waitDuration", "10"),
+        ("maxConnexionsBySite", "2"),
+        ("site", f"a.b.test {block} end"),
+    ]
+    settings = by_site(configured(*pairs))
+    found = settings.of(A)
+    assert (found.group, found.connexions, found.limits.at_once) == (group, connexions, limit)
+    usual = settings.usual
+    assert (usual.group, usual.connexions, usual.limits.at_once) == ("", 2, 0)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "has"),
+    [
+        ([], False),
+        ([("site", "a.b.test retries 1 end")], False),
+        ([("hours", "01:00-05:00")], True),
+        ([("site", "a.b.test hours 01:00-05:00 end")], True),
+    ],
+)
+def test_hours_of_the_crawl_or_of_one_site(pairs: list[tuple[str, str]], has: bool) -> None:
+    assert by_site(configured(*pairs)).has_hours is has
 
 
 @pytest.mark.parametrize(

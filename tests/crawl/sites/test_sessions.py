@@ -238,11 +238,63 @@ def test_a_session_of_another_login_does_not_go_on(
 ) -> None:
     around = Around(jars, BEARER)
     around.sessions.begin(SITE)
+    jars.own(SITE).add([b"a.test\tFALSE\t/\tFALSE\t0\tsid\ts3cret"], over_given=True)
     values = json.loads(json.dumps(around.sessions.values()))
     with closing(Jars(NoJar(), partial(Jar, 10**6))) as others:
         later = Around(others, *([other] if other else [])).sessions
         later.load(values)
         assert later.needs(SITE) is (other is not None)
+        assert cookies(others) == []
+
+
+def fail_for_good(sessions: SiteSessions) -> None:
+    """Log in, and lose the session at once, until that is final."""
+    for _ in range(9):
+        sessions.begin(SITE)
+        if sessions.is_final(SITE):
+            return
+        sessions.judge(page(status=401))
+    raise AssertionError("it is tried again and again")
+
+
+def test_a_site_that_gave_pages_has_not_failed_for_nothing(jars: Jars) -> None:
+    first = Around(jars, BEARER).sessions
+    first.begin(SITE)
+    first.judge(page())
+    values = json.loads(json.dumps(first.values()))
+    fail_for_good(first)
+    assert first.failed_for_nothing() == []
+    # Nor has it in a later run.
+    later = Around(jars, BEARER).sessions
+    later.load(values)
+    fail_for_good(later)
+    assert later.failed_for_nothing() == []
+    other = Around(jars, BEARER).sessions
+    fail_for_good(other)
+    assert other.failed_for_nothing() == [SITE]
+
+
+def test_sessions_that_could_not_be_written_are_written_by_the_next_checkpoint(
+    jars: Jars, tmp_path: Path
+) -> None:
+    folder = tmp_path / "state"
+    saved = SavedSessions(folder, Around(jars, BEARER).sessions)
+    folder.touch()
+    with pytest.raises(OSError):
+        saved.cut()
+    folder.unlink()
+    folder.mkdir()
+    mark = saved.cut()
+    [path] = folder.iterdir()
+    # It cannot be flushed, so nobody knows what is on the disk.
+    path.unlink()
+    with pytest.raises(FileNotFoundError):
+        saved.sync()
+    later = saved.cut()
+    saved.sync()
+    assert mark["number"] < later["number"]
+    assert [path.name for path in folder.iterdir()] == [f"logins.{later['number']:06}.json"]
+    assert saved.cut() == later
 
 
 def test_without_logins_the_file_of_an_earlier_run_goes(jars: Jars, tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ from larbinpy.fleet.redis.scripts import wrong_type
 from larbinpy.fleet.vault import (
     Away,
     Behind,
-    Crawl,
     CrawlState,
     Owned,
     SiteWait,
@@ -316,21 +315,6 @@ def test_a_turn_that_was_forgotten_is_granted_again_by_its_renewal(
     one.vault.renew(["192.0.2.1"], 60000)
     one.turn("192.0.2.2", 1)
     assert 55000 < two.turn("192.0.2.1", 5000) <= 60000
-
-
-def test_a_crawl_whose_making_was_not_answered_was_made_all_the_same(
-    engine: RedisServer, connect: Connect
-) -> None:
-    one, two = (connect(engine.port, f"made{engine.port}") for _ in range(2))
-
-    def is_made(asker: Asker, id: str) -> bool:
-        found: list[Crawl | Away] = []
-        asker.vault.open(SETTINGS, found.append, id)
-        asker.until(lambda: found)
-        assert isinstance(found[0], Crawl)
-        return found[0].created
-
-    assert [is_made(one, "a"), is_made(one, "a"), is_made(two, "b")] == [True, True, False]
 
 
 def test_a_shard_is_taken_with_its_number_alone(engine: RedisServer, connect: Connect) -> None:
