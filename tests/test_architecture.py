@@ -1,7 +1,9 @@
 """The borders between the packages: the imports that are allowed, and what no module may do."""
 
 import ast
+import io
 import sys
+import tokenize
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -59,6 +61,21 @@ CLOCKS = {"time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "sleep
 CLOCKS |= {"now", "utcnow", "today"}
 #: Processes of their own beside the crawl: the prompt that talks to it, the web it practises on.
 APART = ("larbinpy.console.terminal.client", "larbinpy.demo")
+
+#: Modules of at most 80 lines that only their neighbour reads.
+PARTS = "cli.nodes content.pdf crawl.ports"
+#: Protocols with one implementation; `Cursor` and `Tables` are also those of sqlite3.
+SINGLE = """
+crawl.intake.Sessions crawl.network.LocalNames crawl.network.NameSharing crawl.revisiting.Database
+database.base.Cursor database.base.Tables fleet.exchange.Local frontier.steps.LoginAsk
+frontier.steps.Way
+"""
+#: Most modules, edges between them, and arrows between rooms.
+JOINTS = {"modules": 271, "edges": 1472, "arrows": 190}
+FORWARDERS = 88
+#: Tokens that are no code.
+SPACE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE}
+SPACE |= {tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 
 
 @cache
@@ -202,3 +219,120 @@ def test_no_test_patches_a_constant() -> None:
                 if patched.strip("_") and patched.upper() == patched:
                     found.append(f"{path}:{node.lineno}: {patched}")
     assert found == []
+
+
+# How the pieces are joined. What is left of each is a list or a bound, which only shrinks.
+
+
+def own_imports() -> dict[str, set[str]]:
+    """The modules of larbinpy that each module imports."""
+    return {name: (imports(name) & MODULES.keys()) - {name} for name in MODULES}
+
+
+def code_lines(module: str) -> int:
+    """The number of lines with a token that is neither a comment nor a docstring."""
+    texts: set[int] = set()
+    for node in ast.walk(trees()[module]):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+            first = node.body[0] if node.body else None
+            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
+                texts |= {*range(first.lineno, (first.end_lineno or 0) + 1)}
+    lines: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(MODULES[module].read_text()).readline):
+        if token.type not in SPACE:
+            lines |= {*range(token.start[0], token.end[0] + 1)}
+    return len(lines - texts)
+
+
+def test_a_module_serves_more_than_its_neighbour() -> None:
+    """One of at most 80 lines that one module of its folder reads is a part of that module."""
+    users: dict[str, list[str]] = {}
+    for name, others in own_imports().items():
+        for other in others:
+            users.setdefault(other, []).append(name)
+    alone = {
+        name.removeprefix("larbinpy.")
+        for name, [reader, *more] in users.items()
+        if not more and reader.rpartition(".")[0] == name.rpartition(".")[0]
+        if MODULES[name].name != "__init__.py"
+    }
+    assert {each for each in alone if code_lines(f"larbinpy.{each}") <= 80} <= set(PARTS.split())
+
+
+def test_the_joints_are_few() -> None:
+    own = own_imports()
+    edges = {(name, other) for name, others in own.items() for other in others}
+    arrows = {(room(name), room(other)) for name, other in edges} - {
+        (each, each) for each in LEVELS
+    }
+    counts = {"modules": len(own), "edges": len(edges), "arrows": len(arrows)}
+    assert {what: count for what, count in counts.items() if count > JOINTS[what]} == {}
+
+
+@cache
+def classes() -> list[tuple[str, ast.ClassDef]]:
+    """All classes, each with the name of its module."""
+    return [
+        (name, node)
+        for name, tree in trees().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+    ]
+
+
+def base_names(node: ast.ClassDef) -> set[str]:
+    return {ast.unparse(each).partition("[")[0].rpartition(".")[2] for each in node.bases}
+
+
+@cache
+def members(node: ast.ClassDef) -> set[str]:
+    """The names of the methods and attributes of a class, with those that it inherits."""
+    found = {each.name for each in node.body if isinstance(each, ast.FunctionDef)}
+    for each in ast.walk(node):
+        targets = each.targets if isinstance(each, ast.Assign) else []
+        targets = [each.target] if isinstance(each, ast.AnnAssign) else targets
+        for target in targets:
+            parts = target.elts if isinstance(target, ast.Tuple) else [target]
+            found |= {ast.unparse(part).removeprefix("self.") for part in parts}
+    inherited = base_names(node)
+    return found.union(*(members(base) for _, base in classes() if base.name in inherited))
+
+
+def test_a_protocol_has_more_than_one_implementation() -> None:
+    """Otherwise the class itself is named, or a callable. Plugs of users have any number."""
+    protocols = {node for _, node in classes() if "Protocol" in base_names(node)}
+    others = [members(node) for _, node in classes() if node not in protocols]
+    single = {
+        f"{name.removeprefix('larbinpy.')}.{node.name}"
+        for name, node in classes()
+        if node in protocols and sum(members(node) <= there for there in others) < 2
+    }
+    assert single <= set(SINGLE.split())
+
+
+def forwards(method: ast.stmt) -> bool:
+    """Whether a method only calls, or returns, what has its name in an attribute of its object."""
+    if not isinstance(method, ast.FunctionDef):
+        return False
+    lines = [
+        each for each in method.body if not isinstance(getattr(each, "value", None), ast.Constant)
+    ]
+    if len(lines) != 1 or not isinstance(lines[0], ast.Return | ast.Expr):
+        return False
+    value = lines[0].value
+    value = value.func if isinstance(value, ast.Call) else value
+    if not isinstance(value, ast.Attribute) or not isinstance(value.value, ast.Attribute):
+        return False
+    return value.attr == method.name and ast.unparse(value.value.value) == "self"
+
+
+def test_few_methods_only_forward() -> None:
+    found = [
+        f"{name}:{node.name}.{method.name}"
+        for name, tree in trees().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+        for method in node.body
+        if forwards(method) and isinstance(method, ast.FunctionDef)
+    ]
+    assert len(found) <= FORWARDERS, found

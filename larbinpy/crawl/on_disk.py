@@ -34,7 +34,6 @@ from larbinpy.storage.queues import owed_urls
 from larbinpy.storage.spool import FOLDER
 from larbinpy.storage.state import (
     Checkpoints,
-    Disk,
     Journal,
     NumberedFile,
     Saved,
@@ -285,7 +284,7 @@ def saved_by(
     frontier: Frontier,
     log: SavedPart,
     outputs: SavedPart | None = None,
-    disk: Disk | None = None,
+    disk: Syncing | None = None,
     more: Mapping[str, SavedPart] = NO_PARTS,
     values: Mapping[str, SavedValue] = NO_VALUES,
 ) -> Saved:

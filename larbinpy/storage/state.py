@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, Protocol, TypeVar, runtime_checkable
+from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 from larbinpy.errors import NotSavedError, UserError, what_raised
 from larbinpy.storage.files import (
@@ -38,6 +38,9 @@ from larbinpy.storage.files import (
     sync_folder,
     write_atomic,
 )
+
+if TYPE_CHECKING:
+    from larbinpy.storage.syncing import Syncing
 
 _T = TypeVar("_T")
 
@@ -124,24 +127,6 @@ class SavedValue(Protocol):
         """Load a saved value. Raises `ValueError`, `TypeError` or `AttributeError`."""
 
 
-class Disk(Protocol):
-    """Flushes the files of a part that are too many to be synced one by one."""
-
-    def begin(self, written: object) -> None:
-        """Begin; does nothing if `written`, the part's mark, is the same as last time."""
-
-    @property
-    def done(self) -> bool:
-        """Whether the files are on the disk, or there is an `error`."""
-
-    @property
-    def error(self) -> OSError | None:
-        """The error because of which the files may not be on the disk."""
-
-    def wait(self) -> None:
-        """Return when `done`."""
-
-
 @dataclass(frozen=True, slots=True)
 class Saved:
     """All parts of a state, by their keys in the manifest."""
@@ -150,7 +135,7 @@ class Saved:
     parts: dict[str, SavedPart]
     values: Mapping[str, SavedValue] = field(default_factory=dict)
     #: By the key of the part whose files they flush; this is done before any sync.
-    disks: Mapping[str, Disk] = field(default_factory=dict)
+    disks: Mapping[str, "Syncing"] = field(default_factory=dict)
     #: Keys of values that not every run has, so that a state may lack them.
     optional: Collection[str] = ()
 
@@ -335,7 +320,7 @@ class State:
             ) from error
 
 
-def _until_synced(disk: Disk, written: object) -> Iterator[bool]:
+def _until_synced(disk: "Syncing", written: object) -> Iterator[bool]:
     disk.begin(written)
     while not disk.done:
         yield False

@@ -12,6 +12,7 @@ from larbinpy.errors import NotSavedError, what_failed
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.storage.queues import owed_urls
 from larbinpy.storage.state import Checkpoints, SavedPart, SavedValue, State, StateError
+from larbinpy.storage.syncing import Syncing
 from tests.support.faultydisk import CHANGES, FaultyDisk
 from tests.support.frontiers import make_frontier
 
@@ -35,7 +36,7 @@ class Part(SavedPart):
         self.calls.append(f"{self.name} load")
 
 
-class Disk:
+class Disk(Syncing):
     """The disk of the outputs; it is done after `looks` checks of `done`."""
 
     def __init__(self, looks: int, calls: list[str], error: OSError | None = None) -> None:

@@ -290,17 +290,21 @@ class Outputs(SavedPart):
         self.calls.append(f"load {mark['pages']}")
 
 
-class Disk:
+class Disk(Syncing):
     """A disk that is busy until the test ends it."""
 
     def __init__(self, calls: list[str]) -> None:
         self.calls = calls
-        self.done = True
+        self.free = True
         self.error: OSError | None = None
+
+    @property
+    def done(self) -> bool:
+        return self.free
 
     def begin(self, written: object) -> None:
         self.calls.append(f"begin {written}")
-        self.done = False
+        self.free = False
 
     def wait(self) -> None:
         raise AssertionError("the test makes all steps")
@@ -327,7 +331,7 @@ def test_the_manifest_comes_after_all_of_it(tmp_path: Path, log: CrawlLog) -> No
     outputs.mark = 7
     assert [next(steps) for _ in range(5)] == [False] * 5
     assert calls == ["cut", "begin {'pages': 0}"]
-    disk.done = True
+    disk.free = True
     assert manifest(tmp_path) is None
     assert set(steps) == {True}
     assert calls == ["cut", "begin {'pages': 0}", "sync"]
@@ -348,7 +352,7 @@ def test_an_error_of_the_disk_keeps_the_last_manifest(tmp_path: Path, log: Crawl
     assert before["outputs"] == {"pages": 0}
     steps = state.checkpoint(saved_by(frontier, log, outputs, disk), 1.0)
     assert [next(steps), next(steps)] == [True, False]
-    disk.done, disk.error = True, OSError(errno.EIO, "gone")
+    disk.free, disk.error = True, OSError(errno.EIO, "gone")
     with pytest.raises(OSError, match="gone"):
         next(steps)
     assert manifest(tmp_path) == before
