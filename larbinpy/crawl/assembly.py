@@ -14,11 +14,11 @@ from larbinpy.context import Context
 from larbinpy.crawl.control import LiveSettings
 from larbinpy.crawl.ending import Finishing, Stopping
 from larbinpy.crawl.engine import Engine, Housekeeping
-from larbinpy.crawl.intake import Intake, IntakeSettings
+from larbinpy.crawl.intake import NO_SOFT_JUDGE, Intake, IntakeSettings
 from larbinpy.crawl.kept_options import KeptOptions
 from larbinpy.crawl.mode import Mode
 from larbinpy.crawl.network import Network
-from larbinpy.crawl.on_disk import OnDisk, SavedSessions, locked, open_outputs
+from larbinpy.crawl.on_disk import OnDisk, SavedSessions, locked
 from larbinpy.crawl.own_plug import LinkFilter, RequestChanger
 from larbinpy.crawl.participation import Member, Participation
 from larbinpy.crawl.parts import (
@@ -36,8 +36,10 @@ from larbinpy.crawl.requests import ChangedRequests, RequestMaker, Requests
 from larbinpy.crawl.resumed import CookieExport, PutBack, cookie_notes
 from larbinpy.crawl.sites import SiteConfigs
 from larbinpy.fetch.cookies import SavedCookies
+from larbinpy.frontier.steps import NO_PROBES
 from larbinpy.observe.snapshot import Snapshots, Totals, unanswered
 from larbinpy.output import Output
+from larbinpy.output.modes import open_outputs
 from larbinpy.parse import read_in_steps
 from larbinpy.soft404.probes import Probes, SavedProbes
 from larbinpy.storage.files import Reserve
@@ -130,7 +132,7 @@ class Assembly:
             self._part.kinds,
             self._part.is_own,
             self.sessions,
-            self._probes,
+            NO_PROBES if self._probes is None else self._probes,
         )
         self.totals = Totals(context, self.frontier, network.resolver)
         self._put_back = PutBack(context, self.frontier, self.totals)
@@ -181,7 +183,14 @@ class Assembly:
 
     def _open_disk(self, state: State, given: Given | None) -> None:
         context, folder, part = self._context, self._context.folder, self._part
-        self._output = open_outputs(context, self._own_output, self.frontier, self._revisiting)
+        self._output = open_outputs(
+            context,
+            self._own_output,
+            lambda href: self.frontier.admission.folding.fold(href),
+            None if self._revisiting is None else self._revisiting.visits,
+        )
+        if self._revisiting is not None:
+            self._revisiting.attach(self._output.feeder)
         self._network.on_found = self._output.resolved
         probes = SavedProbes(folder, self._probes)
         context.closing.callback(probes.close)
@@ -276,7 +285,7 @@ class Assembly:
             refresher,
             self._on_disk.link_notes,
             self.sessions,
-            self._probes,
+            NO_SOFT_JUDGE if self._probes is None else self._probes,
             clock=context.clock,
             wall=context.wall,
             pages=context.tuning.pages_a_turn,

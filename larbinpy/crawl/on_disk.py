@@ -1,4 +1,4 @@
-"""The disk side of a crawl: its outputs, its log, and its state with the checkpoints.
+"""The disk side of a crawl: its log, and its state with the checkpoints.
 
 Decides when the state of a crawl is saved, and makes a step of it between two turns.
 
@@ -6,16 +6,12 @@ The sessions of logins as a part of the state: tokens and cookies, for their own
 """
 
 import json
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
-from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from larbinpy._version import __version__
-from larbinpy.config import Config
 from larbinpy.context import Context
 from larbinpy.crawl.request_options import Logins
 from larbinpy.errors import DamagedError, LostPagesError, passes, what_failed
@@ -23,15 +19,12 @@ from larbinpy.fleet.identity import saved_node
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.loop.clock import Clock
 from larbinpy.observe.snapshot import unanswered
-from larbinpy.output import Output
 from larbinpy.output.links import NAME, FoldedLinkNotes, LinkNotes, LinkRecord, NoLinkRecord
 from larbinpy.output.log import CrawlLog
-from larbinpy.output.modes import ArchiveSettings, open_output
+from larbinpy.output.modes import folders_to_flush
 from larbinpy.output.plug import Outputs
 from larbinpy.stats import Stats
-from larbinpy.storage.files import make_folder
 from larbinpy.storage.queues import owed_urls
-from larbinpy.storage.spool import FOLDER
 from larbinpy.storage.state import (
     Checkpoints,
     Journal,
@@ -46,10 +39,7 @@ from larbinpy.storage.state import (
 from larbinpy.storage.syncing import Syncing
 
 if TYPE_CHECKING:
-    from larbinpy.crawl.revisiting import Revisiting
     from larbinpy.crawl.sessions import SiteSessions
-    from larbinpy.output.database import DatabaseOutput
-    from larbinpy.output.mirror.browsable import MirrorSettings
 
 
 class Saving:
@@ -172,8 +162,6 @@ class SavedSessions(SavedPart):
 
 NO_PARTS: Mapping[str, SavedPart] = MappingProxyType({})
 NO_VALUES: Mapping[str, SavedValue] = MappingProxyType({})
-#: The output modes that keep pages as files.
-_AS_FILES = frozenset({"save", "mirror", "warc"})
 
 
 class OnDisk:
@@ -217,7 +205,7 @@ class OnDisk:
             self.link_notes = FoldedLinkNotes(self.links, lambda: frontier.admission.fold)
         self.journals = Journals(self.log, self.links)
         closing.callback(frontier.close)
-        syncing = Syncing(context.poller, _folders_to_flush(config))
+        syncing = Syncing(context.poller, folders_to_flush(context))
         closing.callback(syncing.wait)
         tuning = context.tuning
         every = tuning.checkpoint_can_reload if config.can_reload else tuning.checkpoint
@@ -356,98 +344,3 @@ def _close_after_all(journal: Journal | NoLinkRecord) -> None:
     """Close it; pieces that could not be written were reported when that was tried."""
     with suppress(OSError):
         journal.close()
-
-
-def open_outputs(
-    context: Context, own: Output | None, frontier: Frontier, revisiting: "Revisiting | None" = None
-) -> Outputs:
-    """The plugs of outputMode, and `own`, the plug of the calling program.
-
-    `revisiting` gets the output through which it asks the database. They are closed with the crawl.
-    """
-    config = context.config
-    output = open_output(
-        config.output_mode,
-        config.output_dir,
-        {} if own is None else {"own": own},
-        archive=ArchiveSettings(_about(config), context.wall, context.tuning.warc_file_size),
-        browsable=_browsable(config, lambda href: frontier.admission.folding.fold(href))
-        if config.rewrite_links
-        else None,
-        database=partial(_open_database, context, revisiting),
-    )
-    context.closing.callback(output.close)
-    return output
-
-
-def _folders_to_flush(config: Config) -> list[str]:
-    """The folders of the output modes that write files."""
-    folders = []
-    if _AS_FILES.intersection(config.output_mode):
-        folders.append(config.output_dir)
-    if "database" in config.output_mode:
-        folders.append(os.path.join(config.state_dir, FOLDER))
-    return folders
-
-
-def _open_database(context: Context, revisiting: "Revisiting | None") -> "DatabaseOutput":
-    # Here, since only crawls with a database need these modules.
-    from larbinpy.database.indexer.reader import ReadOptions
-    from larbinpy.output.database import Child, DatabaseOutput, VisitingOutput, indexer_command
-    from larbinpy.revisit.plan import ScheduleSettings
-
-    config, wall = context.config, context.wall
-    database, folder = config.content_database, context.folder / FOLDER
-    if "://" not in database:
-        make_folder(os.path.dirname(os.path.abspath(database)))
-    schedule = ScheduleSettings(config.revisit_min, config.revisit_max, config.revisit_budget)
-    command = indexer_command(
-        database,
-        folder,
-        ReadOptions(config.keep_bodies, near_duplicates=config.near_duplicates),
-        schedule,
-    )
-    child = partial(Child, command, context.poller, context.clock)
-    if revisiting is None:
-        return DatabaseOutput(folder, child, wall, spool_max=config.spool_max)
-    # Other outputs want whole pages.
-    conditional = _AS_FILES.isdisjoint(config.output_mode)
-    output = revisiting.output = VisitingOutput(
-        folder,
-        child,
-        wall,
-        revisiting.visits,
-        spool_max=config.spool_max,
-        conditional=conditional,
-    )
-    return output
-
-
-def _browsable(config: Config, fold: Callable[[str], str]) -> "MirrorSettings":
-    # Here, since only mirrors need these modules.
-    from larbinpy.output.mirror.browsable import MirrorSettings
-    from larbinpy.output.mirror.paths import Spelling
-
-    # An archive holds all pages of its crawl, even those that an earlier crawl has stored.
-    conditional = "warc" not in config.output_mode
-    whole = "save" in config.output_mode
-    return MirrorSettings(
-        keep_originals=config.keep_originals,
-        lower_case=config.lower_case_names,
-        spelling=Spelling(config.file_names),
-        conditional=conditional,
-        whole=whole,
-        purge=config.purge,
-        fold=fold,
-    )
-
-
-def _about(config: Config) -> dict[str, str]:
-    """Fields of the first record of a WARC file."""
-    return {
-        "software": f"larbinpy/{__version__}",
-        "robots": "ignore" if config.ignore_robots else "obey (RFC 9309)",
-        "operator": config.sender,
-        "http-header-from": config.sender,
-        "http-header-user-agent": config.user_agent,
-    }

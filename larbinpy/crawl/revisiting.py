@@ -9,6 +9,7 @@ from larbinpy.crawl.mode import Mode
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.loop.clock import Clock
 from larbinpy.output.database import VisitingOutput
+from larbinpy.output.plug import Feeder
 from larbinpy.page import Fate
 from larbinpy.revisit.round import Allowance, DuePage, Endless, OneRound, Round, Visits
 from larbinpy.storage.state import SavedValue
@@ -31,14 +32,18 @@ class Revisiting(SavedValue):
         self._frontier = frontier
         self._mode = mode
         self._wall = wall
-        #: Set before the first step.
-        self.output: VisitingOutput
+        self._output: VisitingOutput
+
+    def attach(self, feeder: Feeder) -> None:
+        """Ask the database through its output, which is that `feeder`."""
+        assert isinstance(feeder, VisitingOutput)
+        self._output = feeder
 
     def step(self, now: float) -> None:
         """Ask the database for pages that are due, if there is room for them."""
         ask = None if self._mode.draining else self._round.ask(self._wall())
         if ask is not None:
-            self.output.ask(ask, self._take)
+            self._output.ask(ask, self._take)
 
     def _take(self, pages: list[DuePage]) -> None:
         """Queue pages at once.
@@ -52,18 +57,18 @@ class Revisiting(SavedValue):
     def _queue(self, page: DuePage) -> None:
         # A file of somebody else may have any text there.
         if canonical(page.url) != page.url:
-            self.output.ended(page.url)
+            self._output.ended(page.url)
             return
         via = page.via if page.via and canonical(page.via) == page.via else None
         self._frontier.revisit(Url(page.url, page.depth, via))
 
     def write(self, fate: Fate) -> None:
         """Take a URL whose outcome is known: no visit may remain open."""
-        self.output.ended(fate.url)
+        self._output.ended(fate.url)
 
     def may_go_on(self) -> bool:
         """Whether pages may still become due in this run."""
-        return self.output.works and not self._round.over
+        return self._output.works and not self._round.over
 
     # As a part of the state:
 

@@ -29,6 +29,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from larbinpy.context import Context
 from larbinpy.database.indexer.indexer import Covered, Lines, Report, ask_line, due_of, encoded
 from larbinpy.database.indexer.reader import ReadOptions
 from larbinpy.errors import UserError
@@ -307,13 +308,13 @@ class Child:
             self._close(_END)
 
 
-def indexer_command(
-    database: str, folder: Path, options: ReadOptions, schedule: ScheduleSettings | None = None
-) -> list[str]:
-    """The command of the indexer of `database`, whose spool is in `folder`."""
-    schedule = schedule or ScheduleSettings()
+def indexer_command(context: Context, folder: Path) -> list[str]:
+    """The command of the indexer of contentDatabase, whose spool is in `folder`."""
+    config = context.config
+    options = ReadOptions(config.keep_bodies, near_duplicates=config.near_duplicates)
+    schedule = ScheduleSettings(config.revisit_min, config.revisit_max, config.revisit_budget)
     arguments = [*options.arguments(), *schedule.arguments()]
-    return command("larbinpy.database.indexer", database, str(folder), *arguments)
+    return command("larbinpy.database.indexer", config.content_database, str(folder), *arguments)
 
 
 _GONE = (HTTPStatus.NOT_FOUND.value, HTTPStatus.GONE.value)

@@ -1,92 +1,137 @@
-"""Opens the output modes of larbin.conf as one output."""
+"""The output modes of larbin.conf: a row for each, and all that are configured as one output."""
 
 import errno
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
+from larbinpy._version import __version__
+from larbinpy.context import Context
 from larbinpy.output.plug import NullOutput, Output, Outputs, SeveralOutputs
 from larbinpy.output.save import SaveOutput, StatsOutput
+from larbinpy.storage.files import make_folder
+from larbinpy.storage.spool import FOLDER
 
 if TYPE_CHECKING:
-    from larbinpy.output.database import DatabaseOutput
-    from larbinpy.output.mirror.browsable import MirrorSettings
+    from larbinpy.revisit.round import Visits
+
+#: The URL that a link counts as now: the console may set dropParameters.
+Fold = Callable[[str], str]
+
+# The modules of a mirror are many, and the libraries of an archive and of a database large: each
+# is loaded only for its mode.
 
 
-@dataclass(slots=True, frozen=True)
-class ArchiveSettings:
-    """How WARC files are written; see `larbinpy.output.warc.warc.WarcOutput`."""
-
-    #: Fields of the first record of each file.
-    about: Mapping[str, str]
-    #: Returns the Unix time.
-    wall: Callable[[], float]
-    #: Bytes after which the next file is begun.
-    file_size: int
+def _save(context: Context, fold: Fold, visits: "Visits | None") -> Output:
+    return SaveOutput(context.config.output_dir)
 
 
-def open_output(
-    modes: Iterable[str],
-    directory: str,
-    more: Mapping[str, Output] | None = None,
-    *,
-    archive: ArchiveSettings | None = None,
-    browsable: "MirrorSettings | None" = None,
-    database: "Callable[[], DatabaseOutput] | None" = None,
+def _mirror(context: Context, fold: Fold, visits: "Visits | None") -> Output:
+    from larbinpy.output.mirror import catalog
+    from larbinpy.output.mirror.mirror import MirrorOutput
+
+    folder = context.config.output_dir
+    if context.config.rewrite_links:
+        from larbinpy.output.mirror.browsable import BrowsableMirror
+
+        return BrowsableMirror(context, fold)
+    if os.path.lexists(os.path.join(folder, catalog.NAME)):
+        raise FileExistsError(
+            errno.EEXIST, "a mirror with rewriteLinks is there; set that, too", folder
+        )
+    return MirrorOutput(folder)
+
+
+def _stats(context: Context, fold: Fold, visits: "Visits | None") -> Output:
+    return StatsOutput()
+
+
+def _warc(context: Context, fold: Fold, visits: "Visits | None") -> Output:
+    from larbinpy.output.warc.warc import WarcOutput
+
+    config, size = context.config, context.tuning.warc_file_size
+    about = {
+        "software": f"larbinpy/{__version__}",
+        "robots": "ignore" if config.ignore_robots else "obey (RFC 9309)",
+        "operator": config.sender,
+        "http-header-from": config.sender,
+        "http-header-user-agent": config.user_agent,
+    }
+    return WarcOutput(config.output_dir, about, context.wall, file_size=size)
+
+
+def _database(context: Context, fold: Fold, visits: "Visits | None") -> Output:
+    from larbinpy.output.database import Child, DatabaseOutput, VisitingOutput, indexer_command
+
+    config, wall, folder = context.config, context.wall, context.folder / FOLDER
+    if "://" not in config.content_database:
+        make_folder(os.path.dirname(os.path.abspath(config.content_database)))
+    child = partial(Child, indexer_command(context, folder), context.poller, context.clock)
+    if visits is None:
+        return DatabaseOutput(folder, child, wall, spool_max=config.spool_max)
+    return VisitingOutput(
+        folder,
+        child,
+        wall,
+        visits,
+        spool_max=config.spool_max,
+        # Other outputs want whole pages.
+        conditional=not _keep_files(context),
+    )
+
+
+class _Row(NamedTuple):
+    """An output mode."""
+
+    #: Opens it; with `revisit`, it gets the visits. Raises OSError or UserError.
+    open: Callable[[Context, Fold, "Visits | None"], Output]
+    #: Whether it keeps pages as files in outputDir.
+    keeps_files: bool = False
+
+
+_MODES = {
+    "save": _Row(_save, keeps_files=True),
+    "mirror": _Row(_mirror, keeps_files=True),
+    "stats": _Row(_stats),
+    "warc": _Row(_warc, keeps_files=True),
+    "database": _Row(_database),
+}
+
+
+def open_outputs(
+    context: Context, own: Output | None = None, fold: Fold = str, visits: "Visits | None" = None
 ) -> Outputs:
-    """Open the output modes of larbin.conf ("save", "mirror", "stats" ...), and add `more`.
+    """The modes of outputMode and `own`, the plug of the calling program, as one output.
 
-    "warc" needs `archive`, "database" what opens it; with `browsable`, the mirror browses offline.
-    The `stats` of the result have one entry for each output. Raises `OSError` if `directory`
-    cannot be used, `ValueError` for a mode that does not exist.
+    It is closed with the crawl. Its `stats` have one entry for each output. Raises OSError if
+    outputDir cannot be used, UserError if the database cannot be.
     """
     outputs: dict[str, Output] = {}
     with ExitStack() as undo:
-        for mode in modes:
-            outputs[mode] = _open(mode, directory, browsable, archive, database)
+        for mode in context.config.output_mode:
+            outputs[mode] = _MODES[mode].open(context, fold, visits)
             undo.callback(outputs[mode].close)
         undo.pop_all()
-    outputs.update(more or {})
+    if own is not None:
+        outputs["own"] = own
     # Save mode comes last. If another output fails and the crawl stops, the page is fetched again
     # later, and only save mode would store it twice.
     if "save" in outputs:
         outputs["save"] = outputs.pop("save")
-    return SeveralOutputs(outputs) if outputs else NullOutput()
+    opened: Outputs = SeveralOutputs(outputs) if outputs else NullOutput()
+    context.closing.callback(opened.close)
+    return opened
 
 
-def _open(
-    mode: str,
-    directory: str,
-    browsable: "MirrorSettings | None",
-    archive: ArchiveSettings | None,
-    database: "Callable[[], DatabaseOutput] | None",
-) -> Output:
-    # The modules of a mirror are many, and the libraries of an archive large: each is loaded only
-    # for its mode.
-    match mode:
-        case "save":
-            return SaveOutput(directory)
-        case "mirror" if browsable is not None:
-            from larbinpy.output.mirror.browsable import BrowsableMirror
+def folders_to_flush(context: Context) -> list[str]:
+    """The folders of the output modes that write files."""
+    folders = [context.config.output_dir] if _keep_files(context) else []
+    if "database" in context.config.output_mode:
+        folders.append(str(context.folder / FOLDER))
+    return folders
 
-            return BrowsableMirror(directory, browsable)
-        case "mirror":
-            from larbinpy.output.mirror import catalog
-            from larbinpy.output.mirror.mirror import MirrorOutput
 
-            if os.path.lexists(os.path.join(directory, catalog.NAME)):
-                raise FileExistsError(
-                    errno.EEXIST, "a mirror with rewriteLinks is there; set that, too", directory
-                )
-            return MirrorOutput(directory)
-        case "stats":
-            return StatsOutput()
-        case "database" if database is not None:
-            return database()
-        case "warc" if archive is not None:
-            from larbinpy.output.warc.warc import WarcOutput
-
-            return WarcOutput(directory, archive.about, archive.wall, file_size=archive.file_size)
-    raise ValueError(f"no output mode {mode!r}")
+def _keep_files(context: Context) -> bool:
+    return any(_MODES[mode].keeps_files for mode in context.config.output_mode)

@@ -47,7 +47,7 @@ class Desk:
         self.revisiting: Revisiting = make_revisiting(
             context, cast(Frontier, self.frontier), self.mode
         )
-        self.revisiting.output = cast(VisitingOutput, self.output)
+        self.revisiting._output = cast(VisitingOutput, self.output)
 
     def answer(self, *pages: tuple[str, str | None]) -> None:
         self.revisiting.step(0.0)

@@ -18,9 +18,10 @@ import pytest
 
 from larbinpy.config import Config
 from larbinpy.context import Context, Tuning
-from larbinpy.crawl.on_disk import OnDisk, open_outputs
+from larbinpy.crawl.on_disk import OnDisk
 from larbinpy.crawl.request_options import Logins
 from larbinpy.outcome import Outcome
+from larbinpy.output.modes import open_outputs
 from larbinpy.page import Page
 from larbinpy.storage.state import Start, State
 from larbinpy.url import Url
@@ -295,7 +296,7 @@ def parts_on_disk(folder: Path, mode: str, start: Start) -> Iterator[OnDisk]:
         state.lock()
         closing.callback(state.unlock)
         frontier = make_frontier(context.folder)
-        output = open_outputs(context, None, frontier)
+        output = open_outputs(context)
         parts = OnDisk(context, state, start, frontier, output, Logins(context.folder))
         parts.take_up(0.0)
         yield parts

@@ -22,10 +22,11 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from html import escape, unescape
 from itertools import islice
 
+from larbinpy.context import Context
 from larbinpy.errors import UserError
 from larbinpy.outcome import Outcome, Trait
 from larbinpy.output.mirror.catalog import FETCHED, GONE, Catalog, Entry, Kind, Names, digest_of
@@ -209,42 +210,28 @@ _LARGE = 1 << 20
 _SHOWN = (Kind.NEW, Kind.CHANGED, Kind.UNCHANGED, Kind.GONE, Kind.FAILED)
 
 
-@dataclass(slots=True, frozen=True)
-class MirrorSettings:
-    """Options of a mirror that browses offline."""
-
-    #: Keep the original of each rewritten page beside it.
-    keep_originals: bool = False
-    #: Names in lower case, for disks that ignore case.
-    lower_case: bool = False
-    #: How names are spelled in a new mirror; a mirror keeps the spelling it was begun with.
-    spelling: Spelling = Spelling.ASCII
-    #: Remove pages that are gone.
-    purge: bool = False
-    #: Fetch stored pages only if they have changed.
-    conditional: bool = True
-    #: Read unchanged pages whole, however large, because another output keeps them, too.
-    whole: bool = False
-    #: The URL that a link counts as.
-    fold: Callable[[str], str] = str
-
-
 class BrowsableMirror:
-    """Pages at HOST[:PORT]/path below `directory`, which is made if it is missing.
+    """Pages at HOST[:PORT]/path below outputDir, which is made if it is missing.
+
+    `fold` returns the URL that a link counts as.
 
     One crawl at a time may write to a mirror; a second one gets `BlockingIOError`.
     """
 
-    def __init__(self, directory: str | os.PathLike[str], settings: MirrorSettings) -> None:
-        self._settings = settings
-        self._name = os.fspath(directory)
-        self._root = open_folder(directory)
+    def __init__(self, context: Context, fold: Callable[[str], str] = str) -> None:
+        config = context.config
+        # An archive holds all pages of its crawl, even those that an earlier crawl has stored.
+        self._is_conditional = "warc" not in config.output_mode
+        # Another output keeps unchanged pages, too, however large.
+        self._reads_whole = "save" in config.output_mode
+        self._name = config.output_dir
+        self._root = open_folder(self._name)
         try:
             self._lock = LineFile(_LOCK, folder=self._root)
-            self._catalog = Catalog(directory, fold=settings.fold)
-            spelling = self._catalog.spelling(settings.spelling)
+            self._catalog = Catalog(self._name, fold=fold)
+            spelling = self._catalog.spelling(Spelling(config.file_names))
             # Windows ignores case.
-            lower = settings.lower_case or spelling is Spelling.WINDOWS
+            lower = config.lower_case_names or spelling is Spelling.WINDOWS
             self._names = Names(self._catalog, self._root, spelling, lower_case=lower)
         except BaseException:
             os.close(self._root)
@@ -253,9 +240,9 @@ class BrowsableMirror:
         self._tree = self._names.tree
         self._originals = Originals(self._tree)
         self._relinking = Relinking(
-            self._catalog, self._names, self._originals, keep=settings.keep_originals
+            self._catalog, self._names, self._originals, keep=config.keep_originals
         )
-        self._gone = Gone(self._catalog, self._tree, self._originals, purge=settings.purge)
+        self._gone = Gone(self._catalog, self._tree, self._originals, purge=config.purge)
         self._front_page = FrontPage(self._catalog, self._tree, self._originals)
         self._pages = self._bytes = 0
         #: How the URLs of this run ended.
@@ -378,7 +365,7 @@ class BrowsableMirror:
 
     def conditions(self, url: str) -> list[str]:
         """Return header lines that ask for `url` only if it changed; none if it must be sent."""
-        entry = self._catalog.get(url) if self._settings.conditional else None
+        entry = self._catalog.get(url) if self._is_conditional else None
         if entry is None or not self._is_there(entry):
             return []
         values = dict(entry.headers)
@@ -386,7 +373,7 @@ class BrowsableMirror:
 
     def unchanged(self, page: Page) -> None:
         """Turn a 304 into the stored page; if that is damaged, have the page fetched again."""
-        entry = self._catalog.get(page.url.href) if self._settings.conditional else None
+        entry = self._catalog.get(page.url.href) if self._is_conditional else None
         if entry is None:
             return
         body = self._stored_body(entry)
@@ -433,7 +420,7 @@ class BrowsableMirror:
         return body if body is not None and digest_of(body) == entry.digest else None
 
     def _is_not_read(self, entry: Entry) -> bool:
-        if self._settings.whole or entry.size <= _LARGE:
+        if self._reads_whole or entry.size <= _LARGE:
             return False
         page = Page(Url(entry.url, 0), Outcome.SUCCESS, 200, entry.headers)
         page.body = self._tree.read(entry.path, BEGINNING) or b""

@@ -9,19 +9,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from larbinpy.config import Config
 from larbinpy.database.indexer.reader import ReadOptions, read_page
 from larbinpy.database.preparation import Prepared
 from larbinpy.database.sources.file import DAMAGED, media_type, page_in
 from larbinpy.database.sources.mirror import find, url_at
 from larbinpy.database.sources.warc import Payloads
 from larbinpy.outcome import Outcome
-from larbinpy.output.mirror.browsable import BrowsableMirror, MirrorSettings
+from larbinpy.output.mirror.browsable import BrowsableMirror
 from larbinpy.output.mirror.mirror import MirrorOutput
 from larbinpy.output.mirror.paths import CATALOG, locate, original_beside
 from larbinpy.output.save import SaveOutput
 from larbinpy.page import Page
 from larbinpy.storage.spool import Spooled
 from larbinpy.url import Url, canonical
+from tests.support.contexts import make_context
 
 URLS = (
     *("http://h/", "http://h/a", "http://h/a/", "http://h/a/b?q=/x#", "http://h:81/x//y"),
@@ -89,7 +91,7 @@ def test_what_is_no_page_is_left_out(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("keep", [False, True])
 def test_a_mirror_that_browses_offline(tmp_path: Path, keep: bool) -> None:
-    mirror = BrowsableMirror(tmp_path, MirrorSettings(keep_originals=keep))
+    mirror = BrowsableMirror(make_context(Config(output_dir=str(tmp_path), keep_originals=keep)))
     bodies = {url: f'<a href="{URLS[1]}">{url}</a>' for url in map(canonical, URLS)}
     for url, body in bodies.items():
         mirror.loaded(page(url, body))
@@ -108,7 +110,7 @@ def test_a_mirror_that_browses_offline(tmp_path: Path, keep: bool) -> None:
 
 def test_a_mirror_is_read_while_a_crawl_writes_it(tmp_path: Path) -> None:
     """What the catalog has is in SQLite's log then, not in its file."""
-    mirror = BrowsableMirror(tmp_path, MirrorSettings())
+    mirror = BrowsableMirror(make_context(Config(output_dir=str(tmp_path))))
     mirror.loaded(page("http://h/a", "<p>one"))
     mirror.cut()
     pages, left_out = taken(tmp_path)

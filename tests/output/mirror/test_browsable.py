@@ -13,20 +13,24 @@ from itertools import count, pairwise, permutations
 from pathlib import Path
 from shutil import copytree
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from larbinpy.config import Config
 from larbinpy.errors import UserError
 from larbinpy.outcome import Outcome
-from larbinpy.output.mirror.browsable import BrowsableMirror, MirrorSettings
+from larbinpy.output.mirror.browsable import BrowsableMirror
 from larbinpy.output.mirror.catalog import NAME, Catalog, is_rewritten
 from larbinpy.output.mirror.paths import Spelling, original_of
-from larbinpy.output.modes import open_output
+from larbinpy.output.modes import open_outputs
+from larbinpy.output.plug import Outputs
 from larbinpy.page import Page
 from larbinpy.url import Url, canonical
 from tests.output.mirror.test_mirror import killed_at, near_urls, victim
+from tests.support.contexts import make_context
 from tests.support.moments import moments
 from tests.support.smallfiles import small_files
 
@@ -34,7 +38,10 @@ pytestmark = pytest.mark.slow
 
 __all__ = ["victim"]  # a fixture
 
-PLAIN = MirrorSettings()
+
+def mirror_in(root: Path, **settings: Any) -> BrowsableMirror:
+    """A mirror in `root`; `settings` are fields of its `Config`."""
+    return BrowsableMirror(make_context(Config(output_dir=str(root), **settings)))
 
 
 def page(url: str, body: str | bytes = "", type_: str = "text/html", *headers: str) -> Page:
@@ -45,9 +52,16 @@ def page(url: str, body: str | bytes = "", type_: str = "text/html", *headers: s
     )
 
 
-def write(root: Path, *pages: Page, settings: MirrorSettings = PLAIN) -> None:
+def opened(root: Path, **settings: Any) -> Outputs:
+    """The mode mirror in `root`, with rewriteLinks or without."""
+    return open_outputs(
+        make_context(Config(output_mode=("mirror",), output_dir=str(root), **settings))
+    )
+
+
+def write(root: Path, *pages: Page, **settings: Any) -> None:
     """Crawl `pages`."""
-    mirror = BrowsableMirror(root, settings)
+    mirror = mirror_in(root, **settings)
     for each in pages:
         mirror.loaded(each)
     for _ in mirror.finish(complete=True):
@@ -87,7 +101,7 @@ def test_links_lead_to_stored_files(tmp_path: Path) -> None:
 
 
 def test_links_to_redirects_lead_to_their_targets(tmp_path: Path) -> None:
-    mirror = BrowsableMirror(tmp_path, PLAIN)
+    mirror = mirror_in(tmp_path)
     for url, target in [("old", "older"), ("older", "new"), ("a", "b"), ("b", "a"), ("x", "gone")]:
         mirror.moved(f"http://h/{url}", f"http://h/{target}")
     mirror.loaded(page("http://h/new"))
@@ -145,7 +159,7 @@ def test_a_page_and_its_twin_have_one_file(tmp_path: Path) -> None:
     assert files(tmp_path) == {"h/index.html": text}
     with closing(Catalog(tmp_path)) as catalog:
         assert catalog.account.counts()["new"] == 2
-    mirror = BrowsableMirror(tmp_path, PLAIN)
+    mirror = mirror_in(tmp_path)
     mirror.begin()
     for url in ("http://h/", "http://h/index.html"):
         mirror.loaded(page(url, home))
@@ -174,7 +188,7 @@ def test_a_page_outlives_its_twin(
     for each in (folder, index):
         each.url = replace(each.url, via=start.href)
     write(tmp_path, home, folder, *([index] if known else []))
-    mirror = BrowsableMirror(tmp_path, MirrorSettings(purge=True))
+    mirror = mirror_in(tmp_path, purge=True)
     mirror.begin()
     mirror.loaded(home)
     ends: list[Callable[[], None]] = [
@@ -221,7 +235,7 @@ def test_on_a_disk_that_ignores_case_the_file_of_another_page_stays(
         each.url = replace(each.url, via="http://h/")
     write(tmp_path, home, *others)
     assert {*files(tmp_path)} == {"h/index.html", "h/a", "h/b"}
-    mirror = BrowsableMirror(tmp_path, MirrorSettings(purge=True))
+    mirror = mirror_in(tmp_path, purge=True)
     mirror.begin()
     mirror.loaded(home)
     mirror.loaded(others[-1])
@@ -252,7 +266,7 @@ def test_a_file_makes_way_for_a_folder_and_links_know(tmp_path: Path) -> None:
 def test_no_names_differ_in_case_alone_on_request(tmp_path: Path) -> None:
     urls = [f"http://h/{path}" for path in ("A/x", "a/X", "a/x", "B", "b/c", "%C3%89", "%C3%A9")]
     pages = [page(url, url, "image/gif") for url in urls]
-    write(tmp_path, *pages, settings=MirrorSettings(lower_case=True))
+    write(tmp_path, *pages, lower_case_names=True)
     found = files(tmp_path)
     assert sorted(found.values()) == sorted(urls)
     assert len({path.lower() for path in found}) == len(urls)
@@ -264,7 +278,7 @@ def test_originals_are_kept_on_request(tmp_path: Path) -> None:
     long = "x" * 255
     pages = [page("http://h/", "<a href=x>"), page(f"http://h/{long}", "<a href=/>")]
     pages += [page("http://h/same", "no link")]
-    write(tmp_path, *pages, settings=MirrorSettings(keep_originals=True))
+    write(tmp_path, *pages, keep_originals=True)
     found = files(tmp_path)
     assert found["h/index.html#.orig"] == "<a href=x>"
     assert len(found) == 5
@@ -295,10 +309,11 @@ def test_every_url_has_one_file_in_any_order(
     urls: list[str], stop: int, low: bool, spelling: Spelling
 ) -> None:
     with TemporaryDirectory() as name:
-        root, how = Path(name), MirrorSettings(lower_case=low, spelling=spelling)
+        root = Path(name)
+        how = {"lower_case_names": low, "file_names": spelling.value}
         for suffix in (" once", " again"):
             for part in (urls[:stop], urls[stop:]):
-                write(root, *(page(url, url + suffix) for url in part), settings=how)
+                write(root, *(page(url, url + suffix) for url in part), **how)
             assert sorted(files(root).values()) == sorted(url + suffix for url in set(urls))
 
 
@@ -349,28 +364,28 @@ def test_a_catalog_of_an_earlier_version_goes_on(tmp_path: Path) -> None:
     write(tmp_path, page("http://h/%C3%A9", "<a href=/>"))
     with closing(sqlite3.connect(tmp_path / NAME)) as base:
         base.executescript("DROP TABLE fate; DROP TABLE start; DROP TABLE fact; DROP TABLE purged")
-    write(tmp_path, page("http://h/"), settings=MirrorSettings(spelling=Spelling.UNICODE))
+    write(tmp_path, page("http://h/"), file_names="unicode")
     assert set(files(tmp_path)) == {"h/%C3%A9.html", "h/index.html"}
 
 
 def test_a_second_crawl_is_refused(tmp_path: Path) -> None:
-    mirror = BrowsableMirror(tmp_path, PLAIN)
+    mirror = mirror_in(tmp_path)
     with pytest.raises(BlockingIOError):
-        BrowsableMirror(tmp_path, PLAIN)
+        mirror_in(tmp_path)
     mirror.close()
 
 
 def test_a_mirror_without_rewriting_leaves_it_alone(tmp_path: Path) -> None:
     write(tmp_path, page("http://h/"))
     with pytest.raises(FileExistsError, match="rewriteLinks"):
-        open_output(["mirror"], str(tmp_path))
-    open_output(["mirror"], str(tmp_path), browsable=PLAIN).close()
+        opened(tmp_path)
+    opened(tmp_path, rewrite_links=True).close()
 
 
 def test_a_file_that_is_no_catalog_is_an_error_of_one_line(tmp_path: Path) -> None:
     (tmp_path / NAME).write_bytes(b"nonsense" * 1000)
     with pytest.raises(OSError, match="not a database"):
-        BrowsableMirror(tmp_path, PLAIN)
+        mirror_in(tmp_path)
     assert not is_rewritten(tmp_path)
 
 
@@ -388,7 +403,7 @@ def not_modified(url: str) -> Page:
 def test_an_unchanged_page_stays_and_is_read_as_it_came(type_: str, tmp_path: Path) -> None:
     write(tmp_path, page("http://h/", "<a href=b>", type_, *TAGGED, "link: <c>; rel=next"))
     before = files(tmp_path)
-    mirror = BrowsableMirror(tmp_path, PLAIN)
+    mirror = mirror_in(tmp_path)
     assert mirror.conditions("http://h/") == ASKED
     again = not_modified("http://h/")
     mirror.unchanged(again)
@@ -403,7 +418,7 @@ def test_an_unchanged_page_stays_and_is_read_as_it_came(type_: str, tmp_path: Pa
 @pytest.mark.parametrize("type_", ["text/html", "image/gif"])
 def test_a_missing_file_is_fetched_without_conditions(type_: str, tmp_path: Path) -> None:
     write(tmp_path, page("http://h/x", "body", type_, *TAGGED))
-    mirror = BrowsableMirror(tmp_path, PLAIN)
+    mirror = mirror_in(tmp_path)
     for path in tmp_path.rglob("*"):
         if path.is_file() and path.name not in (NAME, ".larbinpy-names"):
             path.unlink(missing_ok=True) if not path.name.startswith(NAME) else None
@@ -418,7 +433,7 @@ def test_a_damaged_file_is_fetched_once_more(tmp_path: Path) -> None:
     """A power cut or its owner may have changed it."""
     write(tmp_path, page("http://h/p", "GIF", "image/gif", *TAGGED))
     (tmp_path / "h/p").write_text("PNG")
-    mirror = BrowsableMirror(tmp_path, PLAIN)
+    mirror = mirror_in(tmp_path)
     assert mirror.conditions("http://h/p") == ASKED
     again = not_modified("http://h/p")
     mirror.unchanged(again)
@@ -446,7 +461,7 @@ def test_a_large_unchanged_file_without_links_is_not_read(tmp_path: Path) -> Non
     ]
     write(tmp_path, *pages)
     for is_whole in (False, True):
-        mirror = BrowsableMirror(tmp_path, MirrorSettings(whole=is_whole))
+        mirror = mirror_in(tmp_path, output_mode=("mirror", "save") if is_whole else ("mirror",))
         for old, is_read in zip(pages, bodies.values(), strict=True):
             again = not_modified(old.url.href)
             mirror.unchanged(again)
@@ -455,7 +470,7 @@ def test_a_large_unchanged_file_without_links_is_not_read(tmp_path: Path) -> Non
         mirror.close()
     # Its size is still checked.
     os.truncate(tmp_path / "h/0", size - 1)
-    mirror = BrowsableMirror(tmp_path, PLAIN)
+    mirror = mirror_in(tmp_path)
     gone = not_modified("http://h/0")
     mirror.unchanged(gone)
     assert gone.outcome is Outcome.EARLY_STOP
@@ -470,7 +485,7 @@ def test_a_replaced_file_is_read_up_to_the_size_of_its_page(path: str, tmp_path:
     for file in (tmp_path / path).rglob("*") if type_ == "text/html" else [tmp_path / path]:
         if file.is_file():
             file.write_bytes(zlib.compress(bytes(1 << 26), 1))
-    mirror = BrowsableMirror(tmp_path, PLAIN)
+    mirror = mirror_in(tmp_path)
     again = not_modified("http://h/x")
     tracemalloc.start()
     mirror.unchanged(again)
@@ -485,14 +500,14 @@ def test_unsafe_headers_are_not_sent_back(tmp_path: Path) -> None:
     write(tmp_path, page("http://h/a", "x", "text/html", 'etag: "\u00e9"'))
     write(tmp_path, page("http://h/b", "x", "text/html", f'etag: "{"x" * 5000}"'))
     write(tmp_path, page("http://h/c", "x", "text/html", 'etag: "\x01"'))
-    mirror = BrowsableMirror(tmp_path, PLAIN)
+    mirror = mirror_in(tmp_path)
     assert [mirror.conditions(f"http://h/{name}") for name in "abcd"] == [[]] * 4
     mirror.close()
 
 
 def test_a_failure_leaves_the_copy(tmp_path: Path) -> None:
     write(tmp_path, page("http://h/"), page("http://h/x", "old"))
-    mirror = BrowsableMirror(tmp_path, PLAIN)
+    mirror = mirror_in(tmp_path)
     mirror.loaded(page("http://h/", "<a href=x>"))
     mirror.failed(Url("http://h/x", 1), Outcome.ERR_40X)
     assert [*mirror.finish(complete=True)]
@@ -508,7 +523,7 @@ def test_a_page_of_another_type_moves(tmp_path: Path) -> None:
 
 def test_a_page_of_another_type_is_kept_until_the_new_one_is_there(tmp_path: Path) -> None:
     write(tmp_path, page("http://h/x", "text", "text/plain", *TAGGED))
-    mirror = BrowsableMirror(tmp_path, PLAIN)
+    mirror = mirror_in(tmp_path)
     with small_files(100_000), pytest.raises(OSError):
         mirror.loaded(page("http://h/x", os.urandom(200_000)))
     assert files(tmp_path) == {"h/x": "text"}
@@ -525,7 +540,7 @@ def test_a_page_that_redirected_once_is_itself_again(tmp_path: Path) -> None:
     home, own = page("http://h/", "<a href=u>"), page("http://h/u", "u", "text/html", *TAGGED)
     write(tmp_path, home, own, page("http://h/t", "t"))
     for redirects, link in ((True, "t.html"), (False, "u.html")):
-        mirror = BrowsableMirror(tmp_path, PLAIN)
+        mirror = mirror_in(tmp_path)
         mirror.begin()
         mirror.loaded(home)
         if redirects:
@@ -543,7 +558,7 @@ def test_a_page_that_redirected_once_is_itself_again(tmp_path: Path) -> None:
 def test_a_redirect_that_became_a_page_is_forgotten(tmp_path: Path) -> None:
     pages = [page("http://h/", "<a href=u>"), page("http://h/u", "u", "text/html", *TAGGED)]
     write(tmp_path, *pages, page("http://h/t", "t"))
-    mirror = BrowsableMirror(tmp_path, PLAIN)
+    mirror = mirror_in(tmp_path)
     mirror.moved("http://h/u", "http://h/t")
     assert [*mirror.finish(complete=True)]
     assert files(tmp_path)["h/index.html"] == '<a href="t.html">'
@@ -557,7 +572,7 @@ def test_a_redirect_that_became_a_page_is_forgotten(tmp_path: Path) -> None:
 
 def test_an_archive_beside_it_gets_all_pages(tmp_path: Path) -> None:
     write(tmp_path, page("http://h/", "x", "text/html", *TAGGED))
-    mirror = BrowsableMirror(tmp_path, MirrorSettings(conditional=False))
+    mirror = mirror_in(tmp_path, output_mode=("mirror", "warc"))
     assert mirror.conditions("http://h/") == []
     unasked = not_modified("http://h/")
     mirror.unchanged(unasked)
@@ -573,7 +588,7 @@ def test_nothing_is_read_or_removed_through_a_planted_link(path: str, tmp_path: 
     folder = (root / path).parent if type_ == "image/gif" else root / path
     folder.rename(away)
     folder.symlink_to(away)
-    mirror = BrowsableMirror(root, PLAIN)
+    mirror = mirror_in(root)
     assert mirror.conditions("http://h/d/p") == []
     again = not_modified("http://h/d/p")
     mirror.unchanged(again)
@@ -632,7 +647,7 @@ def test_a_kill_after_a_file_made_way_for_a_folder(type_: str, tmp_path: Path) -
     first, second = page("http://h/a.html", "a", type_, *TAGGED), page("http://h/a.html/b", "b")
 
     def crawl() -> None:
-        mirror = BrowsableMirror(root, PLAIN)
+        mirror = mirror_in(root)
         mirror.loaded(first)
         mirror.cut()
         mirror.loaded(second)
@@ -643,7 +658,7 @@ def test_a_kill_after_a_file_made_way_for_a_folder(type_: str, tmp_path: Path) -
         if (root / "h/a.html#file.html").exists() or (root / "h/a.html#file").exists():
             # Pages from before the checkpoint do not come again.
             write(root, second)
-            mirror = BrowsableMirror(root, PLAIN)
+            mirror = mirror_in(root)
             assert mirror.conditions("http://h/a.html") == ASKED
             mirror.loaded(first)
             mirror.close()
@@ -662,7 +677,7 @@ def test_no_page_is_made_from_half_an_original(tmp_path: Path) -> None:
     os.truncate(original, original.stat().st_size // 2)
     write(tmp_path, page("http://h/5", "5"))
     assert files(tmp_path).items() >= before.items()
-    mirror = BrowsableMirror(tmp_path, PLAIN)
+    mirror = mirror_in(tmp_path)
     again = not_modified("http://h/")
     mirror.unchanged(again)
     assert again.outcome is Outcome.EARLY_STOP
@@ -680,7 +695,7 @@ def test_a_kill_while_pages_change_leaves_a_mirror_that_can_be_finished(tmp_path
     raw = {each.body.decode() for each in (*SITE, *changed) if each.body.startswith(b"<")}
 
     def crawl() -> None:
-        mirror = BrowsableMirror(root, PLAIN)
+        mirror = mirror_in(root)
         for each in changed:
             mirror.loaded(each)
         mirror.cut()
@@ -700,7 +715,7 @@ def test_a_kill_while_pages_change_leaves_a_mirror_that_can_be_finished(tmp_path
             assert not is_rewritten(root), step
             to_be_rewritten += 1
         # The next start finishes the removals that a kill prevented.
-        BrowsableMirror(root, PLAIN).close()
+        mirror_in(root).close()
         assert files(root).keys() >= {*named(root).values()}, step
         if not died:
             break
@@ -724,7 +739,7 @@ def test_a_kill_leaves_no_file_that_the_catalog_does_not_name(type_: str, tmp_pa
     after, inside = page("http://h/x", "x", type_), page("http://h/a.html/b", "b")
 
     def crawl() -> None:
-        mirror = BrowsableMirror(root, PLAIN)
+        mirror = mirror_in(root)
         mirror.loaded(before)
         mirror.loaded(way)
         mirror.cut()
@@ -757,7 +772,7 @@ def test_a_page_that_comes_while_another_is_removed_keeps_its_file(
         assert entry is not None
         catalog.purge(entry.url, [original_of(entry.url), entry.path])
         catalog.put(replace(entry, url=url))
-    BrowsableMirror(tmp_path, PLAIN).close()
+    mirror_in(tmp_path).close()
     assert (tmp_path / entry.path).read_text() == "text"
     is_same, has_original = url == entry.url, type_ == "text/html"
     assert (tmp_path / original_of(entry.url)).exists() == (is_same and has_original)
@@ -770,7 +785,7 @@ def test_a_page_that_took_the_name_of_another_keeps_it(tmp_path: Path) -> None:
     write(tmp_path, page("http://h/a", "GIF", "image/gif"))
     with closing(Catalog(tmp_path)) as catalog:
         catalog.leave("h/a", "h/b")
-    BrowsableMirror(tmp_path, PLAIN).close()
+    mirror_in(tmp_path).close()
     assert files(tmp_path) == {"h/a": "GIF"}
     with closing(Catalog(tmp_path)) as catalog:
         assert catalog.leaving() == []
@@ -794,7 +809,7 @@ def test_a_folder_in_the_place_of_a_page_is_no_obstacle(tmp_path: Path) -> None:
 def test_pages_that_come_while_links_are_rewritten_are_rewritten_too(tmp_path: Path) -> None:
     pages = [page(f"http://h/{name}", "<a href=/>") for name in ("", "x", "t")]
     write(tmp_path, *pages)
-    mirror = BrowsableMirror(tmp_path, PLAIN)
+    mirror = mirror_in(tmp_path)
     steps = mirror.finish(complete=True)
     next(steps)
     mirror.loaded(page("http://h/", "<a href=x><a href=y><a href=z>"))
@@ -815,7 +830,7 @@ def test_pages_that_come_while_links_are_rewritten_are_rewritten_too(tmp_path: P
 
 
 def test_a_mark_differs_after_each_change(tmp_path: Path) -> None:
-    mirror = BrowsableMirror(tmp_path, PLAIN)
+    mirror = mirror_in(tmp_path)
     marks = [mirror.cut()]
     mirror.loaded(page("http://h/", "<a href=/>"))
     marks.append(mirror.cut())
@@ -829,21 +844,21 @@ def test_a_mark_differs_after_each_change(tmp_path: Path) -> None:
 
 
 def test_a_mirror_that_began_without_rewriting_goes_on_without_it(tmp_path: Path) -> None:
-    plain = open_output(["mirror"], str(tmp_path))
+    plain = opened(tmp_path)
     before = plain.cut()
     plain.loaded(page("http://h/", "x"))
     mark = plain.cut()
     plain.close()
-    mirror = open_output(["mirror"], str(tmp_path), browsable=PLAIN)
+    mirror = opened(tmp_path, rewrite_links=True)
     with pytest.raises(UserError, match="rewriteLinks"):
         mirror.load(mark)
     mirror.close()
     assert not [*tmp_path.glob(NAME + "*")]
-    plain = open_output(["mirror"], str(tmp_path))
+    plain = opened(tmp_path)
     plain.load(mark)
     plain.close()
     # Before the first page either may go on.
-    mirror = open_output(["mirror"], str(tmp_path), browsable=PLAIN)
+    mirror = opened(tmp_path, rewrite_links=True)
     mirror.load(before)
     mirror.loaded(page("http://h/", "x"))
     mirror.load(mirror.cut())
@@ -852,7 +867,7 @@ def test_a_mirror_that_began_without_rewriting_goes_on_without_it(tmp_path: Path
 
 def test_rewriting_that_was_killed_is_noted_and_done_again(tmp_path: Path) -> None:
     assert is_rewritten(tmp_path)
-    mirror = BrowsableMirror(tmp_path, PLAIN)
+    mirror = mirror_in(tmp_path)
     for each in SITE:
         mirror.loaded(each)
     assert not is_rewritten(tmp_path)
@@ -866,7 +881,7 @@ def test_rewriting_that_was_killed_is_noted_and_done_again(tmp_path: Path) -> No
 
 
 def test_a_disk_that_refuses_leaves_what_was_there(tmp_path: Path) -> None:
-    mirror = BrowsableMirror(tmp_path, PLAIN)
+    mirror = mirror_in(tmp_path)
     mirror.loaded(page("http://h/p", "old", "image/gif"))
     mirror.cut()
     big = page("http://h/p", os.urandom(200_000), "image/gif")
@@ -883,7 +898,7 @@ def test_a_disk_that_refuses_leaves_what_was_there(tmp_path: Path) -> None:
 def test_a_catalog_that_is_full_is_an_os_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mirror = BrowsableMirror(tmp_path, PLAIN)
+    mirror = mirror_in(tmp_path)
     base = mirror._catalog.base._base
     base.execute("PRAGMA max_page_count=6")
     with pytest.raises(OSError) as caught:
@@ -896,7 +911,7 @@ def test_a_catalog_that_is_full_is_an_os_error(
 
 def test_the_catalog_is_whole_after_a_kill(tmp_path: Path) -> None:
     def crawl() -> None:
-        mirror = BrowsableMirror(tmp_path, PLAIN)
+        mirror = mirror_in(tmp_path)
         for number in range(100):
             mirror.loaded(page(f"http://h/{number}", "GIF", "image/gif"))
             if number == 50:

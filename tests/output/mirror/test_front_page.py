@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from larbinpy.config import Config
 from larbinpy.outcome import Outcome
-from larbinpy.output.mirror.browsable import BrowsableMirror, MirrorSettings
+from larbinpy.output.mirror.browsable import BrowsableMirror
 from larbinpy.output.mirror.tree import Tree
 from larbinpy.page import Page
 from larbinpy.url import Url
+from tests.support.contexts import make_context
 
 HTML = [("content-type", "text/html")]
 
@@ -20,7 +22,7 @@ class Killed(BaseException):
 
 def refresh(root: Path, markup: str) -> str:
     """Refresh a mirror whose start page is `markup`; returns its front page."""
-    with closing(BrowsableMirror(root, MirrorSettings())) as mirror:
+    with closing(BrowsableMirror(make_context(Config(output_dir=str(root))))) as mirror:
         mirror.begin()
         start = Url("http://h/?a&b", 1)
         mirror.loaded(Page(start, Outcome.SUCCESS, 200, HTML, markup.encode()))

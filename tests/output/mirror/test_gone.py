@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from larbinpy.config import Config
 from larbinpy.outcome import Outcome
-from larbinpy.output.mirror.browsable import BrowsableMirror, MirrorSettings
+from larbinpy.output.mirror.browsable import BrowsableMirror
 from larbinpy.output.mirror.catalog import Catalog
 from larbinpy.page import Page
 from larbinpy.url import Url
+from tests.support.contexts import make_context
 
 pytestmark = pytest.mark.slow
-
-PURGE = MirrorSettings(purge=True)
 
 #: A site: page -> the pages it links to; None fails for now, a page that is missing is a 404.
 Site = Mapping[int, frozenset[int] | None]
@@ -32,9 +32,13 @@ def url(number: int) -> str:
     return f"http://h/{number}"
 
 
+def mirror_in(root: Path) -> BrowsableMirror:
+    return BrowsableMirror(make_context(Config(output_dir=str(root), purge=True)))
+
+
 def crawl(root: Path, site: Site) -> set[int]:
     """A complete crawl of `site` from page 0; return the pages that it asked for."""
-    mirror = BrowsableMirror(root, PURGE)
+    mirror = mirror_in(root)
     mirror.begin()
     queue, seen = [0], {0}
     while queue:
@@ -109,7 +113,9 @@ def test_a_host_that_is_down_keeps_what_nothing_leads_to(tmp_path: Path) -> None
     """The page that links to it may be gone for the same reason."""
 
     def refresh(*paths: str, status: int) -> None:
-        with closing(BrowsableMirror(tmp_path, PURGE)) as mirror:
+        with closing(
+            BrowsableMirror(make_context(Config(output_dir=str(tmp_path), purge=True)))
+        ) as mirror:
             mirror.begin()
             body = "".join(f'<img src="http://c/{path}">' for path in paths).encode()
             headers = [("content-type", "text/html")]
