@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from larbinpy.config import Config
-from larbinpy.dns.lookup import TRIES, is_public
+from larbinpy.dns.lookup import is_public
 from larbinpy.loop.clock import Clock, clock, wall
 from larbinpy.loop.poller import Poller
 from larbinpy.stats import Stats
@@ -43,8 +43,6 @@ class Tuning:
     grace: float = 10.0
     #: Bytes after which the next WARC file is begun (WARC 1.1, Annex C: 10^9).
     warc_file_size: int = 10**9
-    #: Questions sent for one record before its name fails.
-    dns_tries: int = TRIES
     #: Raises the limit of open files to a number, as far as possible; returns the limit.
     open_files: Callable[[int], int] = raise_open_files
     #: Whether requests may be sent to an address without allowPrivate.

@@ -128,15 +128,14 @@ class Network:
         share: ShareNames = unshared,
         with_login: Callable[[str, RequestOptions], RequestOptions] | None = None,
     ) -> None:
-        config, closing, tuning = context.config, context.closing, context.tuning
+        config, closing = context.config, context.closing
         wanted = OTHER_FILES + config.pages_connexions * CONNECTIONS_PER_HANDLE
-        limit = tuning.open_files(max(_FILES, wanted))
+        limit = context.tuning.open_files(max(_FILES, wanted))
         most = max(1, (limit - OTHER_FILES) // CONNECTIONS_PER_HANDLE)
         self.options = SiteOptions(config, logins, sites, with_login)
         self.fetcher = Fetcher(context.poller, _fetch_settings(config, most))
         closing.callback(self.fetcher.close)
-        make = partial(make_resolver, config, context.poller, tries=tuning.dns_tries)
-        self.resolver, names = share(make)
+        self.resolver, names = share(partial(make_resolver, config, context.poller))
         closing.callback(self.resolver.close)
         self.names: Names = names
         if any(each.proxy for each in (config, *sites.each_block())):

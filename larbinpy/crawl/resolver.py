@@ -5,7 +5,6 @@ Not in the module `assembly`, so that `larbinpy resolve` does not load a crawler
 
 from larbinpy.config import Config, ConfigError
 from larbinpy.dns.cache import NameCache
-from larbinpy.dns.lookup import TRIES
 from larbinpy.dns.resolver import Resolver, read_hosts, system_servers
 from larbinpy.loop.poller import Poller
 
@@ -14,7 +13,6 @@ def make_resolver(
     config: Config,
     poller: Poller,
     cache: NameCache | None = None,
-    tries: int = TRIES,
 ) -> Resolver:
     """The resolver; it asks the system's servers if `config` names none.
 
@@ -34,7 +32,6 @@ def make_resolver(
             send_queue=config.dns_send_queue,
             timeout=config.dns_timeout,
             address_time=config.dns_cache_time,
-            tries=tries,
         )
     except ValueError as error:
         raise ConfigError(f"{error} that can be asked; name one with dnsServer") from None

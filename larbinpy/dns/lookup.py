@@ -143,12 +143,11 @@ class Verdict(Enum):
 class Lookup:
     """A name that is being asked for; `section` is the question to send next.
 
-    A question is sent `most_tries` times before the lookup fails.
+    A question is sent `TRIES` times before the lookup fails.
     """
 
     __slots__ = (
         "_errors",
-        "_most_tries",
         "_target",
         "addresses",
         "born",
@@ -162,11 +161,8 @@ class Lookup:
         "tries",
     )
 
-    def __init__(
-        self, name: str, spellings: list[str], now: float, most_tries: int = TRIES
-    ) -> None:
+    def __init__(self, name: str, spellings: list[str], now: float) -> None:
         self.name = name
-        self._most_tries = most_tries
         #: The spellings in which it was asked for; each gets an answer of its own.
         self.spellings = spellings
         self.addresses: tuple[str, ...] = ()
@@ -227,13 +223,13 @@ class Lookup:
         self.reason = reason
         self._errors += 1
         rounds = 2 if reason in _PASSING else 1
-        if self.tries >= self._most_tries or self._errors >= rounds * servers:
+        if self.tries >= TRIES or self._errors >= rounds * servers:
             return Verdict.FAILED
         return Verdict.NEXT if self._errors % servers else Verdict.LATER
 
     def timed_out(self, now: float, timeout: float) -> Verdict:
         """Take a timeout of the last try; `timeout` is that of the first try, in seconds."""
-        if self.tries < self._most_tries and now < self.born + _PATIENCE * timeout:
+        if self.tries < TRIES and now < self.born + _PATIENCE * timeout:
             return Verdict.NEXT
         self.reason = self.reason or "timeout"
         return Verdict.FAILED

@@ -35,7 +35,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 
 from larbinpy.dns import wire
-from larbinpy.dns.lookup import Lookup, Verdict
+from larbinpy.dns.lookup import TRIES, Lookup, Verdict
 from larbinpy.dns.servers import Address, Server, Servers, family_of
 from larbinpy.loop.poller import READ, WRITE, Poller
 
@@ -228,15 +228,14 @@ class Sent:
 class Awaited:
     """Tries of lookups, one a lookup, each waiting for a datagram or only for its timeout.
 
-    `timeout` is the first wait, in seconds, and `tries` the most tries of a question. All waits of
-    one rung (the number of the try) are equally long, so each rung is in the order of its timeouts
-    by itself.
+    `timeout` is the first wait, in seconds. All waits of one rung (the number of the try) are
+    equally long, so each rung is in the order of its timeouts by itself.
     """
 
-    def __init__(self, timeout: float, tries: int) -> None:
+    def __init__(self, timeout: float) -> None:
         self._by_key: dict[Key, Sent] = {}
-        self._rungs: list[OrderedDict[str, Sent]] = [OrderedDict() for _ in range(tries)]
-        self._waits = [timeout * min(_GROWTH**rung, _LONGEST_WAIT) for rung in range(tries)]
+        self._rungs: list[OrderedDict[str, Sent]] = [OrderedDict() for _ in range(TRIES)]
+        self._waits = [timeout * min(_GROWTH**rung, _LONGEST_WAIT) for rung in range(TRIES)]
         #: The longest wait of any rung (s).
         self.longest = self._waits[-1]
 
@@ -377,12 +376,11 @@ class Questions:
         poller: Poller,
         servers: Sequence[Address],
         timeout: float,
-        tries: int,
         rng: random.Random,
     ) -> None:
         self._poller = poller
         self._timeout = timeout
-        self._awaited = Awaited(timeout, tries)
+        self._awaited = Awaited(timeout)
         addresses = [(str(ip_address(host)), port) for host, port in servers]
         # One second more, because the clock is read at the beginning of a turn.
         self._ports = Ports(poller, addresses, self._awaited.longest + 1)

@@ -18,7 +18,7 @@ from typing import Any
 
 from larbinpy.dns import wire
 from larbinpy.dns.cache import Known, NameCache
-from larbinpy.dns.lookup import TRIES, Answer, Lookup, Verdict
+from larbinpy.dns.lookup import Answer, Lookup, Verdict
 from larbinpy.dns.questions import Questions
 from larbinpy.dns.servers import Address
 from larbinpy.dns.wire import host_name
@@ -138,12 +138,14 @@ class Resolver:
     At most `in_flight` names are in their first wait, which lasts `timeout` seconds; names that
     are asked again are bounded by a multiple of it. Addresses are valid for `address_time`
     seconds. Names of `hosts`, literal addresses and names that cannot exist are answered without
-    a question. A question is sent `tries` times before the name fails. Ids, ports and letter case
-    come from `rng`, by default the system's generator.
+    a question.
 
     A name is in `_lookups` from `ask` to its answer; during that time it is in exactly one of
     `_queue` and `_questions`. A name in `_early` is in none of the three.
     """
+
+    #: Where ids, ports and letter case come from.
+    rng: random.Random = random.SystemRandom()
 
     def __init__(
         self,
@@ -156,16 +158,13 @@ class Resolver:
         send_queue: int,
         timeout: float,
         address_time: float,
-        tries: int = TRIES,
-        rng: random.Random | None = None,
     ) -> None:
-        self._questions = Questions(poller, servers, timeout, tries, rng or random.SystemRandom())
+        self._questions = Questions(poller, servers, timeout, self.rng)
         self._cache = cache
         self._hosts = hosts
         self._max_in_flight = in_flight
         self._max_queued = send_queue
         self._address_time = address_time
-        self._tries = tries
         self._lookups: dict[str, Lookup] = {}
         self._queue: deque[Lookup] = deque()
         self._early: OrderedDict[str, None] = OrderedDict()
@@ -267,7 +266,7 @@ class Resolver:
         if len(self._queue) >= self._max_queued:
             raise RuntimeError("the resolver was asked for more than it has room for")
         self._early.pop(name, None)
-        lookup = self._lookups[name] = Lookup(name, [spelling], now, self._tries)
+        lookup = self._lookups[name] = Lookup(name, [spelling], now)
         self._queue.append(lookup)
 
     # -- the turn
@@ -310,7 +309,7 @@ class Resolver:
         if self._queue:
             return self._queue.popleft()
         name, _ = self._early.popitem(last=False)
-        lookup = self._lookups[name] = Lookup(name, [], now, self._tries)
+        lookup = self._lookups[name] = Lookup(name, [], now)
         return lookup
 
     def _end(self, lookup: Lookup, verdict: Verdict, now: float) -> None:

@@ -305,14 +305,6 @@ def test_waits_grow_and_end(world: World) -> None:
     assert world.now == 1023.125
 
 
-def test_the_number_of_tries_is_an_argument(world: World) -> None:
-    server = world.server()
-    server.down = True
-    world.resolver(tries=2)
-    assert world.resolve("www.test") == failed("www.test", "timeout")
-    assert (len(server.asked), world.now) == (2, 1002.5)
-
-
 def test_the_next_server_is_asked_after_a_loss(world: World) -> None:
     dead, good = world.server(), world.server()
     dead.down = True

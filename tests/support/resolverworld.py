@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Self
 
 from larbinpy.dns.cache import NameCache
-from larbinpy.dns.lookup import TRIES, Answer
+from larbinpy.dns.lookup import Answer
 from larbinpy.dns.resolver import Resolver
 from larbinpy.loop.poller import Poller
 from tests.support.nameserver import NameServer
@@ -67,12 +67,16 @@ class World:
         *,
         in_flight: int = 100,
         send_queue: int = 100,
-        tries: int = TRIES,
         rng: Random | None = None,
     ) -> Resolver:
         """A resolver with a seeded generator, or with `rng`."""
         servers = [server.address for server in self.servers or [self.server()]]
-        self.it = Resolver(
+        generator = rng or Random(5)
+
+        class Seeded(Resolver):
+            rng = generator
+
+        self.it: Resolver = Seeded(
             self.poller,
             servers,
             self.cache,
@@ -81,8 +85,6 @@ class World:
             send_queue=send_queue,
             timeout=1.0,
             address_time=1800,
-            tries=tries,
-            rng=rng or Random(5),
         )
         return self.it
 
