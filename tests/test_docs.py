@@ -11,7 +11,7 @@ import pytest
 from larbinpy import demo
 from larbinpy.cli import main
 from larbinpy.config import SETTINGS, Config, load
-from larbinpy.database.opening import open_writer
+from larbinpy.database.writer import Writer
 from larbinpy.errors import MEANINGS
 from larbinpy.frontier.site import TRANSITIONS, Event, State
 from larbinpy.outcome import Outcome
@@ -183,7 +183,7 @@ def web(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, s
     monkeypatch.chdir(tmp_path)
     with demo.serve() as served:
         Path("save").mkdir()
-        open_writer("save/larbinpy.db").close()
+        Writer("save/larbinpy.db").close()
         Path("larbin.conf").write_text(served.conf("out", "state", extra="limitPage 5\n"))
         yield {
             "system_servers()": repr([served.dns]),

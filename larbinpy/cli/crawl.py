@@ -225,7 +225,7 @@ def crawl(
             check_writable(report)
         if "database" in config.output_mode:
             # Here, since only crawls with a database need this module.
-            from larbinpy.database.opening import require
+            from larbinpy.database.base import require
 
             require(config.content_database)
         if nodes and config.revisit != "off":

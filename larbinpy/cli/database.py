@@ -25,9 +25,17 @@ from larbinpy.cli.common import complain, file_option, files, load_config, open_
 from larbinpy.config import ConfigError
 from larbinpy.console.search.form import with_filter
 from larbinpy.console.text import counted, json_line, printable, roughly
-from larbinpy.database.base import Change, DatabaseError, Finder, Found, Hit, Stored, Wish
-from larbinpy.database.opening import is_server, open_finder
-from larbinpy.database.several import open_finders
+from larbinpy.database.base import (
+    Change,
+    DatabaseError,
+    Finder,
+    Found,
+    Hit,
+    Stored,
+    Wish,
+    is_server,
+)
+from larbinpy.database.finder import DatabaseFinder, open_finders
 from larbinpy.errors import NOTHING_FOUND, Ending
 from larbinpy.fleet.identity import as_node
 from larbinpy.loop.clock import wall
@@ -109,7 +117,7 @@ def in_database(where: str, url: str) -> dict[str, str]:
     A database that cannot be read has no part in the answer.
     """
     try:
-        with closing(open_finder(where)) as finder:
+        with closing(DatabaseFinder(where)) as finder:
             stored = finder.show(url)
     except DatabaseError:
         return {}

@@ -14,7 +14,7 @@ from larbinpy.cli.database import answer, database_errors
 from larbinpy.config import ConfigError, load
 from larbinpy.crawl.crawl import Crawl
 from larbinpy.database.base import Wish
-from larbinpy.database.opening import open_finder
+from larbinpy.database.finder import DatabaseFinder
 from larbinpy.demo import FIRST_LINE, serve
 from larbinpy.loop.clock import wall
 from larbinpy.search.query import parse
@@ -61,7 +61,7 @@ def demo(directory: str | None, progress: str) -> None:
 
 def _search(database: str, option: str) -> None:
     """Show that the pages can be found now."""
-    with database_errors(), closing(open_finder(database)) as finder:
+    with database_errors(), closing(DatabaseFinder(database)) as finder:
         for words in _QUERIES:
             click.echo(f"\nlarbinpy search {option} -n {_HITS} {words}")
             answer(finder, parse(words, finder.languages(), wall()), Wish(n=_HITS))

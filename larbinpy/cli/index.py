@@ -14,20 +14,16 @@ from larbinpy.config import Config, ConfigError
 from larbinpy.console.terminal.progress import PagesBar
 from larbinpy.console.text import counted, printable
 from larbinpy.database.base import Finder
+from larbinpy.database.finder import DatabaseFinder
 from larbinpy.database.indexer.indexer import Report
 from larbinpy.database.indexer.offline import drain, fill
 from larbinpy.database.indexer.reader import ReadOptions
-from larbinpy.database.opening import (
-    open_finder,
-    open_writer,
-    optimize,
-    rebuild,
-    salvage,
-    verify,
-)
+from larbinpy.database.maintenance import optimize, rebuild, verify
+from larbinpy.database.salvage import salvage
 from larbinpy.database.sources.file import DAMAGED, Source, SourceError
 from larbinpy.database.sources.mirror import find
 from larbinpy.database.sources.warc import Payloads
+from larbinpy.database.writer import Writer
 from larbinpy.errors import Ending
 from larbinpy.outcome import Outcome
 from larbinpy.page import timestamp
@@ -160,7 +156,7 @@ def _take_files(paths: Sequence[str], config: Config, where: str) -> bool:
     with closing(Payloads()) as payloads:
         reading = _Reading(find(paths, payloads, config.max_page_size), where)
         # Makes the database if it is missing, and says at once if another process writes.
-        open_writer(where).close()
+        Writer(where).close()
         with closing(reading):
             report = fill(
                 reading.pages(),
@@ -214,7 +210,7 @@ class _Reading:
 
     def pages(self) -> Iterator[Spooled]:
         """The pages that the database does not have as new or newer."""
-        with closing(open_finder(self._where)) as finder:
+        with closing(DatabaseFinder(self._where)) as finder:
             for source in self._sources:
                 yield from self._pages_of(source, finder)
         self._bar = PagesBar(sys.stderr, self._where, self._given)

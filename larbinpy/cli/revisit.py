@@ -20,7 +20,7 @@ from larbinpy.config import Config, ConfigError, Given
 from larbinpy.console.text import counted, grouped
 from larbinpy.crawl.crawl import Crawl
 from larbinpy.crawl.revisiting import check
-from larbinpy.database.opening import is_server
+from larbinpy.database.base import is_server
 from larbinpy.errors import Ending
 from larbinpy.output.log import write_report
 from larbinpy.storage.spool import FOLDER

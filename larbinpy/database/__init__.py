@@ -4,16 +4,19 @@ A crawl only appends pages to its spool (`storage.spool`); the indexer, a proces
 them and takes no page that a checkpoint of the crawl does not cover. The modules in the order of a
 page's way, then of a search:
 
-    base          the interface of a database: Writer and Finder, the values of their answers, the
-                  conditions of a query
-    opening       opens the database that the keyword `database` names; its care
+    base          where a database is, the values of its answers, the conditions of a query
     preparation   pages as a Writer takes them: all that costs time is done
     indexer/      the process that fills a database from the spool of a crawl
     sources/      pages of archives, mirrors and folders, for the same indexer
-    writing/      the rules of writing, for each kind of database
-    records       single pages and their changes; the filters site:, lang:, type:, since:
+    writer        the Writer: pages and their position in the spool, deferred work
+    writing/      the rules of writing
+    finder        the DatabaseFinder: searches, single pages and their changes; several
+                  databases as one
     ranking       finds the pages of a query, best first, in bounded time, and shows them
-    several       databases of several nodes as one
+    records       what is stored of a page; the filters site:, lang:, type:, since:
+    maintenance   rebuild, verify, optimize
+    salvage       what can be read of a damaged file
+    dialect       what the kinds of database do differently, for Writer, Finder and maintenance
     sqlite/       one file (the default)
     mysql/        MariaDB or MySQL
 """

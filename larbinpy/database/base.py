@@ -1,4 +1,4 @@
-"""The interface of a content database. Each kind has a class `Writer` and a class `Finder`.
+"""What a content database answers, and where it is: a file, or mysql://[USER@]HOST[:PORT]/NAME.
 
 The columns of the full-text index, and the tokens of a page in them.
 
@@ -8,16 +8,15 @@ The tables of a database, as the rules of writing use them.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from importlib.util import find_spec
+from typing import Any, NamedTuple, Protocol, Self
 
-from larbinpy.database.preparation import Visit, signed_hash, whole_token
+from larbinpy.database.preparation import signed_hash, whole_token
 from larbinpy.errors import UserError
-from larbinpy.revisit.round import DueAsk, DuePage
 from larbinpy.search.query import Form, Item, Query
 from larbinpy.search.segment import tokens
-from larbinpy.storage.spool import Position as Position
 
 #: Columns of the index, and their weights in the ranking. The main text comes first: FTS5 writes
 #: two bytes for each word of a page in any other column.
@@ -118,47 +117,73 @@ class DatabaseError(UserError):
     """The database cannot be used; the message is one line and says what to do."""
 
 
+class NotOurs(DatabaseError):
+    """The database is another program's, or of another version, or damaged."""
+
+
 class Unavailable(DatabaseError):
     """The database cannot be used now, but may be later: full disk, server down, locked."""
 
 
-class Writer(Protocol):
-    """Writes pages. A file has one at a time; another that opens it gets `Unavailable`. A server
-    may have many, each for another spool."""
+#: Version of the tables. A program opens only databases of its own version.
+FORMAT = 5
 
-    def position(self, spool: str) -> Position | None:
-        """The end of the last page of the spool of this name; None if it has none of it.
 
-        The name may be that of a spool and, after a "-", of a run: if the last page came in another
-        run, the position is (0, 0).
-        """
+def check_format(where: object, version: int) -> None:
+    """Raise `NotOurs` if the tables of `where` are of another version."""
+    if version != FORMAT:
+        age = "a newer larbinpy" if version > FORMAT else "an older larbinpy"
+        raise NotOurs(f"{where}: made by {age} (format {version}, not {FORMAT}); fill a new one")
 
-    def write(
-        self,
-        pages: Sequence[Visit],
-        spool: str | None = None,
-        position: Position | None = None,
-        *,
-        durable: bool = False,
-    ) -> list[str]:
-        """Write `pages` and `position` in one transaction; return a line for each page that was
-        not taken whole.
 
-        A page replaces the one of its URL unless that was fetched later, though not in the future.
-        With `durable`, all that was written is on the disk afterwards. Raises `Unavailable`;
-        nothing is written.
-        """
+#: How the address of a database on a server begins.
+_SERVERS = ("mysql://", "mariadb://")
 
-    def due(self, ask: DueAsk) -> list[DuePage]:
-        """Pages that are due to be visited again, in their order. Raises as `write`."""
+_ADDRESS = re.compile(
+    r"(?:mysql|mariadb)://(?:(?P<user>[^@/:]*)@)?(?P<host>[\w.-]+|\[[0-9a-f:.]+\])"
+    r"(?::(?P<port>\d{1,5}))?/(?P<name>[\w$-]+)",
+    re.ASCII | re.IGNORECASE,
+).fullmatch
 
-    def tend(self) -> bool:
-        """Do a bounded piece of deferred work (anchor texts of pages that are indexed already).
 
-        Returns whether more is left. Called when no pages wait, and at the end of a crawl.
-        """
+def is_server(where: str) -> bool:
+    """Whether `where` names a database server, not a file."""
+    return where.lower().startswith(_SERVERS)
 
-    def close(self) -> None: ...
+
+def require(where: str) -> None:
+    """Raise DatabaseError if the package that speaks with its server is not installed."""
+    if is_server(where) and find_spec("pymysql") is None:
+        hint = "install it: pip install 'larbinpy[mysql]'"
+        raise DatabaseError(f"{where}: PyMySQL is not installed; {hint}")
+
+
+class Address(NamedTuple):
+    """Where a database on a server is."""
+
+    user: str | None
+    host: str
+    #: None: that of the server's socket, or the usual one.
+    port: int | None
+    name: str
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """Raises `DatabaseError`, which does not show a password."""
+        match = _ADDRESS(text)
+        if match is not None:
+            port = int(match["port"]) if match["port"] else None
+            return cls(match["user"] or None, match["host"].strip("[]"), port, match["name"])
+        if "@" in text and ":" in text.partition("://")[2].rpartition("@")[0]:
+            hint = "put it into ~/.my.cnf, under [client], as password=..."
+            raise DatabaseError(f"a password in the URL of a database could be seen; {hint}")
+        shown = text.partition("?")[0]
+        raise DatabaseError(f"{shown[:60]!r} is not mysql://[USER@]HOST[:PORT]/NAME")
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        port = f":{self.port}" if self.port else ""
+        return f"mysql://{host}{port}/{self.name}"
 
 
 @dataclass(slots=True, frozen=True)
@@ -264,7 +289,7 @@ class Salvaged(NamedTuple):
 
 
 class Finder(Protocol):
-    """Answers questions; reads only. Many may be open while a writer writes."""
+    """Answers questions from a database, or from several as one; it reads only."""
 
     def languages(self) -> Sequence[str]:
         """Languages of the database's pages, the most frequent first."""
@@ -299,26 +324,13 @@ class Finder(Protocol):
     def close(self) -> None: ...
 
 
-class Cursor(Protocol):
-    """The answer to a statement."""
-
-    @property
-    def lastrowid(self) -> int | None: ...
-
-    @property
-    def rowcount(self) -> int: ...
-
-    def fetchone(self) -> Any: ...
-
-    def fetchall(self) -> Sequence[Any]: ...
-
-    def __iter__(self) -> Iterator[Any]: ...
-
-
 class Tables(Protocol):
-    """A connection to the tables, in the SQL of SQLite, with "?" for arguments."""
+    """A connection to the tables, in the SQL of SQLite, with "?" for arguments.
 
-    def execute(self, statement: str, arguments: Sequence[Any] = (), /) -> Cursor: ...
+    An answer is iterable, and has fetchone(), fetchall(), lastrowid and rowcount.
+    """
+
+    def execute(self, statement: str, arguments: Sequence[Any] = (), /) -> Any: ...
 
     def executemany(self, statement: str, rows: Iterable[Sequence[Any]], /) -> Any: ...
 
@@ -340,3 +352,17 @@ class Index(Protocol):
 
     def apply(self) -> None:
         """Write the changes."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Opened:
+    """The tables and the index, until there is an error; another object is another connection."""
+
+    base: Tables
+    index: Index
+    #: See `writing.anchors`; two processes must not have the same.
+    seat: int = 0
+
+
+#: Called with what is done now, how much of it is done, and how much there is.
+Progress = Callable[[str, int, int], None]

@@ -12,11 +12,12 @@ are ranked.
 The hits of a search as they are shown; the same SQL for all kinds of database.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from larbinpy.database.base import (
     AllOf,
@@ -52,33 +53,28 @@ _BEGUN = 0.1
 
 #: Page ids with their scores, the best first.
 Scored = list[tuple[int, float]]
-#: Values of a column with their numbers of pages.
-Counts = list[tuple[Any, int]]
+#: Hosts and languages that are counted in the answer.
+_FACETS = 20
 
 
 class Late(Exception):
     """The index has not answered in time."""
 
 
-class Listing(Protocol):
-    """Pages that pass the filters. Its methods raise `Late` after `until`."""
+class Matches(NamedTuple):
+    """Pages that pass the filters of a query and match a condition."""
 
     #: Their number; if they are filtered, at most ``CANDIDATES + 1``.
     total: int
+    #: A SELECT of the columns `FOUND` of the newest `CANDIDATES`, and its arguments; "" for none.
+    select: str = ""
+    arguments: Sequence[Any] = ()
+    #: None: all that pass.
+    condition: Condition | None = None
 
-    def newest(self, n: int, until: float) -> Scored:
-        """The newest `n` by date."""
 
-    def facets(self, until: float) -> tuple[Counts, Counts]:
-        """Numbers of the newest `CANDIDATES` by host and by language, the largest first."""
-
-
-class Matches(Listing, Protocol):
-    """Pages that match a condition and pass the filters."""
-
-    def best(self, also: Condition | None, n: int, until: float) -> Scored:
-        """The best `n` of the newest `CANDIDATES`, of those that match `also`, which adds to
-        the score."""
+#: The columns of the pages that were found.
+FOUND = f"page.id AS id, {DATE} AS date, page.host AS host, page.lang AS lang, page.gone AS gone"
 
 
 class SearchIndex(Protocol):
@@ -88,19 +84,27 @@ class SearchIndex(Protocol):
     """
 
     def match(self, condition: Condition, until: float) -> Matches:
-        """The pages that match."""
+        """The pages that match, counted."""
 
-    def best(self, condition: Condition, n: int, until: float) -> Scored:
-        """The best `n` of the newest `CANDIDATES` matches, without counting them."""
-
-    def listed(self, until: float) -> Listing:
+    def listed(self, until: float) -> Matches:
         """The pages that pass the filters."""
+
+    def best(
+        self, condition: Condition, n: int, until: float, among: Matches | None = None
+    ) -> Scored:
+        """The best `n` of the newest `CANDIDATES` matches, without counting them.
+
+        All of these are `among` some, if they are given.
+        """
 
     def some(self, condition: Condition, n: int, until: float) -> Scored:
         """Up to `n` matches, fewer if time runs out. Never `Late`."""
 
     def has(self, page: int, condition: Condition, until: float) -> bool:
         """Whether the page matches."""
+
+    def rows(self, statement: str, arguments: Sequence[Any], until: float, /) -> Sequence[Any]:
+        """The rows of a SELECT."""
 
 
 @dataclass(slots=True)
@@ -114,7 +118,7 @@ class Ranked:
     #: Words that the best page does not have.
     missing: list[str] = field(default_factory=list)
     #: The matches that the pages are of, for facets.
-    matches: Listing | None = None
+    matches: Matches | None = None
 
 
 def find(
@@ -173,25 +177,47 @@ class _Search:
         """The pages that pass the filters."""
         try:
             matches = self._index.listed(self._counted)
-            return self._ranking(matches, matches.newest(self._depth, self._ranked))
+            return self._ranking(matches, self._newest(matches))
         except Late:
             return Ranked(cut=True)
 
-    def _ranking(self, matches: Listing, pages: Scored) -> Ranked:
+    def _ranking(self, matches: Matches, pages: Scored) -> Ranked:
         return Ranked(pages, matches.total, matches.total > CANDIDATES, matches=matches)
+
+    def _newest(self, matches: Matches) -> Scored:
+        """The newest by date."""
+        if not matches.total:
+            return []
+        statement = (
+            f"SELECT id FROM ({matches.select}) AS found ORDER BY date DESC, id DESC"
+            f" LIMIT {self._depth}"
+        )
+        rows = self._index.rows(statement, matches.arguments, self._ranked)
+        return [(page, 0.0) for (page,) in rows]
+
+    def _best(self, matches: Matches, also: Condition | None = None) -> Scored:
+        """The best of the newest `CANDIDATES` matches, of those that match `also`, which adds to
+        the score."""
+        if not matches.total or matches.condition is None:
+            return []
+        if also is None:
+            return self._index.best(matches.condition, self._depth, self._ranked, matches)
+        among = matches if matches.total <= CANDIDATES else None
+        both = AllOf((matches.condition, also))
+        return self._index.best(both, self._depth, self._ranked, among)
 
     def _rank(self, matches: Matches, items: tuple[Item, ...]) -> Ranked:
         if self._by_date:
-            return self._ranking(matches, matches.newest(self._depth, self._ranked))
+            return self._ranking(matches, self._newest(matches))
         is_wide = has_prefix(items) or all(item.common for item in items)
         if matches.total > CANDIDATES and is_wide:
             return self._ranking(matches, self._rank_titles(items))
-        scores = dict(matches.best(None, self._depth, self._ranked))
+        scores = dict(self._best(matches))
         in_titles = titled(items)
         if in_titles is not None:
-            scores.update(matches.best(in_titles, self._depth, self._ranked))
+            scores.update(self._best(matches, in_titles))
             if self._names is not None:
-                self._lift(scores, matches.best(self._names, self._depth, self._ranked))
+                self._lift(scores, self._best(matches, self._names))
         return self._ranking(matches, sort(scores))
 
     def _lift(self, scores: dict[int, float], named: Scored) -> None:
@@ -207,7 +233,7 @@ class _Search:
             # Beginnings of words take longest: all words with them are read first.
             with suppress(Late):
                 matches = self._index.match(AllOf(others), self._titles)
-                ranked = self._ranking(matches, matches.best(None, self._depth, self._ranked))
+                ranked = self._ranking(matches, self._best(matches))
                 ranked.cut = True
             return ranked
         ranked.pages = self._rank_titles(items)
@@ -246,7 +272,7 @@ class _Search:
             else:
                 self._add_most(ranked, present, min(len(present), len(items) - 1))
             if self._by_date and ranked.matches is not None:
-                ranked.pages = ranked.matches.newest(self._depth, self._ranked)
+                ranked.pages = self._newest(ranked.matches)
         except Late:
             ranked.cut = True
         if ranked.pages:
@@ -261,8 +287,7 @@ class _Search:
             if not matches.total:
                 continue
             known = {page for page, _ in ranked.pages}
-            scores = matches.best(None, self._depth, self._ranked)
-            ranked.pages += [pair for pair in scores if pair[0] not in known]
+            ranked.pages += [pair for pair in self._best(matches) if pair[0] not in known]
             # The pages with more of the words are among these, too.
             ranked.matches = matches
             ranked.total = matches.total
@@ -286,7 +311,7 @@ class _Search:
             ranked.matches = self._index.match(AnyOf(tuple(taken)), self._ranked)
             ranked.total = ranked.matches.total
             ranked.cut |= ranked.total > CANDIDATES
-            ranked.pages = ranked.matches.best(None, self._depth, self._ranked)
+            ranked.pages = self._best(ranked.matches)
 
     def _missing(self, items: tuple[Item, ...], page: int) -> list[str]:
         try:
@@ -345,17 +370,29 @@ class HitReader:
         alive = {page for (page,) in rows}
         return [(page, score) for page, score in pages if page in alive]
 
-    def count_facets(self, matches: Listing, found: Found, until: float) -> None:
-        try:
-            hosts, found.langs = matches.facets(until)
-        except Late:
-            return
-        where, arguments = one_of("id", [host for host, _ in hosts])
-        names = {
-            row[0]: row[1]
-            for row in self._rows(f"SELECT id, name FROM host WHERE {where}", arguments)
-        }
-        found.sites = [(names[host], n) for host, n in hosts if host in names]
+    def count_facets(
+        self, index: SearchIndex, matches: Matches, found: Found, until: float
+    ) -> None:
+        """Count the newest `CANDIDATES` by host and by language, the largest first."""
+        hosts: Counter[int] = Counter()
+        langs: Counter[str] = Counter()
+        # Of hosts with as many pages the one with a newer page comes first.
+        statement = (
+            f"SELECT host, lang, count(*) FROM ({matches.select}) AS found WHERE gone IS NULL"
+            " GROUP BY host, lang ORDER BY max(id) DESC"
+        )
+        with suppress(Late):
+            counted = index.rows(statement, matches.arguments, until) if matches.total else ()
+            for host, lang, number in counted:
+                hosts[host] += number
+                if lang is not None:
+                    langs[lang] += number
+        found.langs = langs.most_common(_FACETS)
+        most = hosts.most_common(_FACETS)
+        where, arguments = one_of("id", [host for host, _ in most])
+        rows = self._rows(f"SELECT id, name FROM host WHERE {where}", arguments)
+        names = {row[0]: row[1] for row in rows}
+        found.sites = [(names[host], n) for host, n in most if host in names]
 
 
 def _passage(stored: Sequence[Any], hit: Hit, query: Query) -> tuple[str, list[tuple[int, int]]]:

@@ -1,19 +1,17 @@
-"""Reads single pages and their changes; the same SQL for all kinds of database.
+"""What is stored of a page, read again; the same SQL for all kinds of database.
 
 The filters of a query as conditions on the table `page`.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-import zstandard
-
-from larbinpy.database.base import Change, DatabaseError, Stored
-from larbinpy.database.preparation import Packed, target_of
+from larbinpy.database.base import DatabaseError, Stored
+from larbinpy.database.preparation import Packed
 from larbinpy.search.fingerprint import KEYS
 from larbinpy.search.query import Query
-from larbinpy.url import canonical, split, typed
+from larbinpy.url import split, typed
 
 #: Runs a statement with "?" for its arguments.
 Rows = Callable[[str, Sequence[Any]], Iterable[tuple[Any, ...]]]
@@ -27,7 +25,7 @@ _COLUMNS = (
 )
 #: Whether a page has a key of near copies in common with the page that it is a copy of.
 _HAS_ITS_KEY = " OR ".join(f"original.near{each} = page.near{each}" for each in range(1, KEYS + 1))
-_STORED = (
+STORED = (
     f"SELECT page.id, {', '.join(f'page.{column}' for column in _COLUMNS)}, host.name, "
     f"original.url, original.text_hash = page.text_hash, {_HAS_ITS_KEY}, marked.url, "
     "content.text, content.text_size, content.more, content.more_size, "
@@ -37,108 +35,18 @@ _STORED = (
     "LEFT JOIN page AS marked ON marked.id = page.near "
     "LEFT JOIN content ON content.page = page.id "
 )
-_CHANGE = "SELECT c.at, page.url, c.kind, coalesce(page.title, ''), c.target "
 #: Bytes of the sample of a host; zlib looks back at most twice as far.
 LONGEST_SAMPLE = 16 << 10
-#: Rows that are read at once: a long reading would keep a writer's log from being emptied.
-_BATCH = 200
 
 
-class Records:
-    """Reads the tables through `rows`."""
-
-    def __init__(self, rows: Rows) -> None:
-        self._rows = rows
-
-    def key(self, url: str) -> int | None:
-        """The key of a URL as people type it, or as it stands; None if no page has it."""
-        spellings = dict.fromkeys((typed(url), canonical(url), url))
-        keys = [target_of(spelling) for spelling in spellings if spelling is not None]
-        for key in keys:
-            if self._one("SELECT 1 FROM page WHERE page.key = ?", key):
-                return key
-        return None
-
-    def show(self, url: str) -> Stored | None:
-        key = self.key(url)
-        row = None if key is None else self._one(f"{_STORED} WHERE page.key = ?", key)
-        return None if row is None else _stored(row)
-
-    def read(self, page: int) -> Stored | None:
-        """The page of a number. Raises `DatabaseError` if it is damaged, as `show` and `pages`."""
-        row = self._one(f"{_STORED} WHERE page.id = ?", page)
-        return None if row is None else _stored(row)
-
-    def fetched(self, url: str) -> str | None:
-        row = self._one("SELECT fetched FROM page WHERE page.key = ?", target_of(url))
-        return None if row is None else row[0]
-
-    def body(self, url: str) -> bytes | None:
-        """The body of a page, if it is stored."""
-        key = self.key(url)
-        row = (
-            None
-            if key is None
-            else self._one(
-                "SELECT body.zstd FROM body JOIN page ON page.id = body.page WHERE page.key = ?",
-                key,
-            )
-        )
-        try:
-            return None if row is None else zstandard.decompress(row[0])
-        except (zstandard.ZstdError, TypeError) as error:
-            why = f"its body in the database is damaged ({error})"
-            raise DatabaseError(f"{url}: {why}") from None
-
-    def history(self, url: str) -> list[Change]:
-        key = self.key(url)
-        if key is None:
-            return []
-        rows = self._rows(
-            f"{_CHANGE} FROM change AS c JOIN page ON page.id = c.page "
-            # Of changes in one second a page that is new comes first.
-            "WHERE page.key = ? ORDER BY c.at, c.kind <> 'new', c.kind, c.target",
-            (key,),
-        )
-        return [Change(*row) for row in rows]
-
-    def changes(self, since: str) -> Iterator[Change]:
-        rows = self._rows(
-            f"{_CHANGE} FROM change AS c JOIN page ON page.id = c.page "
-            "WHERE c.at >= ? ORDER BY c.at, c.page",
-            (since,),
-        )
-        return (Change(*row) for row in rows)
-
-    def latest(self, n: int, skip: int) -> list[Change]:
-        newest = "SELECT at, page, kind, target FROM change ORDER BY at DESC, page DESC"
-        rows = self._rows(
-            f"{_CHANGE} FROM ({newest} LIMIT {n} OFFSET {skip}) AS c "
-            "JOIN page ON page.id = c.page ORDER BY c.at DESC, c.page DESC",
-            (),
-        )
-        return [Change(*row) for row in rows]
-
-    def pages(self) -> Iterator[Stored]:
-        last = -(1 << 63)
-        while True:
-            rows = list(
-                self._rows(
-                    f"{_STORED} WHERE page.id > ? AND page.gone IS NULL ORDER BY page.id "
-                    f"LIMIT {_BATCH}",
-                    (last,),
-                )
-            )
-            if not rows:
-                return
-            last = rows[-1][0]
-            yield from map(_stored, rows)
-
-    def _one(self, statement: str, argument: Any) -> tuple[Any, ...] | None:
-        return next(iter(self._rows(statement, (argument,))), None)
+def read_page(rows: Rows, condition: str, value: Any) -> Stored | None:
+    """The page for which a condition holds. Raises `DatabaseError` if it is damaged."""
+    row = next(iter(rows(f"{STORED} WHERE {condition}", (value,))), None)
+    return None if row is None else stored(row)
 
 
-def _stored(row: Sequence[Any]) -> Stored:
+def stored(row: Sequence[Any]) -> Stored:
+    """The page of a row of `STORED`. Raises `DatabaseError` if it is damaged."""
     end = 1 + len(_COLUMNS)
     columns = dict(zip(_COLUMNS, row[1:end], strict=True))
     host, original, has_its_text, has_its_key, marked, text, text_size, *more, anchors = row[end:]

@@ -22,8 +22,9 @@ import click
 
 from experiments.contents import AT, FETCHED, cases, page
 from larbinpy.content import Content, read
-from larbinpy.database.opening import open_finder, open_writer
+from larbinpy.database.finder import DatabaseFinder
 from larbinpy.database.preparation import prepare
+from larbinpy.database.writer import Writer
 from larbinpy.page import Page
 from larbinpy.search.fingerprint import is_copy, keys
 
@@ -108,7 +109,7 @@ class Filled:
 
     def fill(self, pages: Iterator[Page]) -> None:
         """Write `pages` into both, and measure the CPU time."""
-        writers = [open_writer(where) for where in self._where]
+        writers = [Writer(where) for where in self._where]
         while batch := list(islice(pages, _BATCH)):
             contents = [(each, read(each, AT)) for each in batch]
             plain = [prepare(each, FETCHED, content) for each, content in contents]
@@ -139,7 +140,7 @@ class Filled:
 
     def pairs(self) -> Iterator[str]:
         """The near copies, with words that one of them has more often."""
-        with closing(open_finder(self._where[1])) as finder:
+        with closing(DatabaseFinder(self._where[1])) as finder:
             for stored in finder.pages():
                 if (near := stored.columns["near"]) is not None:
                     other = finder.show(near)

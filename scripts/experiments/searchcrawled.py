@@ -24,7 +24,7 @@ from experiments.nginx import running, temporary_paths
 from experiments.runs import PYTHON
 from experiments.searchscores import Score, known, score
 from larbinpy.cli.database import search
-from larbinpy.database.opening import open_finder
+from larbinpy.database.finder import DatabaseFinder
 
 #: Debian's packages libreoffice-help-en-us and -zh-cn.
 HELP = Path("/usr/share/libreoffice/help")
@@ -142,7 +142,7 @@ def crawl_texts(file: Path, texts: Sequence[str]) -> None:
 
 def site_of(file: Path) -> str:
     """The URL of the server that the pages of the database come from."""
-    finder = open_finder(str(file))
+    finder = DatabaseFinder(str(file))
     url = next(finder.pages()).columns["url"]
     finder.close()
     return f"http://{urlsplit(url).netloc}/"

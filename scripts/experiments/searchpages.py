@@ -17,7 +17,7 @@ from typing import Any
 
 from larbinpy.database.base import FIELDS
 from larbinpy.database.preparation import Packed, target_of, whole_token
-from larbinpy.database.sqlite.schema import connect
+from larbinpy.database.sqlite.file import connect
 from larbinpy.search import segment
 
 #: Kinds of rare words, made of two others.

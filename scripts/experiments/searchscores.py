@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 from larbinpy.content import read
 from larbinpy.database.base import Stored, Wish
-from larbinpy.database.opening import open_finder, open_writer
+from larbinpy.database.finder import DatabaseFinder
 from larbinpy.database.preparation import prepare
+from larbinpy.database.writer import Writer
 from larbinpy.loop.clock import wall
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page, timestamp
@@ -53,7 +54,7 @@ def files(root: Path, folders: Sequence[str]) -> Iterator[Page]:
 
 def fill(file: Path, pages: Iterable[Page]) -> None:
     """Write a database of `pages`."""
-    writer = open_writer(str(file))
+    writer = Writer(str(file))
     now = wall()
     batch = []
     for page in pages:
@@ -70,7 +71,7 @@ def fill(file: Path, pages: Iterable[Page]) -> None:
 @contextmanager
 def asking(file: Path) -> Iterator[Ask]:
     """Asks a finder of the database."""
-    finder = open_finder(str(file))
+    finder = DatabaseFinder(str(file))
     languages = finder.languages()
 
     def ask(text: str) -> list[str]:
@@ -99,7 +100,7 @@ def score(ask: Ask, cases: Sequence[tuple[str, set[str]]]) -> Score:
 
 def known(file: Path, start: str, count: int, seed: int, ask: Ask) -> Iterator[tuple[str, Score]]:
     """Scores of `count` unique titles and texts of links of the pages whose URLs begin so."""
-    finder = open_finder(str(file))
+    finder = DatabaseFinder(str(file))
     pages = list(finder.pages())
     finder.close()
     rng = random.Random(seed)

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from experiments.searchpages import BATCH, Texts, add, rows
 from larbinpy.database.base import DatabaseError, Wish
-from larbinpy.database.opening import open_finder
-from larbinpy.database.sqlite.schema import BLOCK, connect
+from larbinpy.database.finder import DatabaseFinder
+from larbinpy.database.sqlite.file import BLOCK, connect
 from larbinpy.loop.clock import clock, sleep, wall
 from larbinpy.search.query import parse
 
@@ -86,7 +86,7 @@ class Answered(NamedTuple):
 
 def ask(path: Path, texts: Texts, count: int) -> list[Answered]:
     """Ask the queries in a mixed order."""
-    finder = open_finder(str(path))
+    finder = DatabaseFinder(str(path))
     mixed = list(queries(texts, count))
     random.Random(1).shuffle(mixed)
     times = []

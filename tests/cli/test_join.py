@@ -174,7 +174,7 @@ def test_without_hiredis() -> None:
 
 def test_without_the_client_of_the_database(folder: Path) -> None:
     (folder / "larbin.conf").write_text("outputMode database\ndatabase mysql://127.0.0.1:1/x\n")
-    with patch("larbinpy.database.opening.find_spec", lambda name: None):
+    with patch("larbinpy.database.base.find_spec", lambda name: None):
         line = refused(crawl("--nodes", "2", SEED))
     assert line.endswith("PyMySQL is not installed; install it: pip install 'larbinpy[mysql]'")
     assert [path.name for path in folder.iterdir()] == ["larbin.conf"]

@@ -16,8 +16,8 @@ from click.testing import CliRunner, Result
 from larbinpy.cli import main
 from larbinpy.cli.database import database_of
 from larbinpy.database.base import Change, DatabaseError, Found, Hit, Stored
-from larbinpy.database.opening import open_writer
-from larbinpy.database.sqlite.schema import TABLES
+from larbinpy.database.sqlite.file import TABLES
+from larbinpy.database.writer import Writer
 from tests.support.databasepages import prepared
 from tests.support.fakefinder import FakeFinder
 
@@ -58,7 +58,7 @@ def finder() -> FakeFinder:
 @pytest.fixture
 def ask(finder: FakeFinder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Ask:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("larbinpy.database.several.open_finder", lambda where: finder)
+    monkeypatch.setattr("larbinpy.database.finder.DatabaseFinder", lambda where: finder)
 
     def run(*arguments: str) -> Result:
         result = CliRunner().invoke(main, arguments)
@@ -176,7 +176,7 @@ def test_a_database_that_cannot_be_read(ask: Ask, monkeypatch: pytest.MonkeyPatc
     def refuse(where: str) -> None:
         raise DatabaseError(f"{where}: there is no database")
 
-    monkeypatch.setattr("larbinpy.database.several.open_finder", refuse)
+    monkeypatch.setattr("larbinpy.database.finder.DatabaseFinder", refuse)
     for command in (["search", "x"], ["show", "a.test"], ["changes"], ["export"]):
         shown = ask(*command)
         assert shown.exit_code == 3
@@ -325,7 +325,7 @@ def page_of(node: str, name: str, at: str) -> None:
     for folder in (Path("state", node), Path("save", node)):
         folder.mkdir(parents=True, exist_ok=True)
     Path("state", node, "crawl.jsonl").touch()
-    with closing(open_writer(f"save/{node}/larbinpy.db")) as writer:
+    with closing(Writer(f"save/{node}/larbinpy.db")) as writer:
         writer.write([prepared(f"http://a.test/{name}", f"sea {name} {node}", at=at)])
 
 

@@ -12,8 +12,10 @@ import pytest
 
 from larbinpy.content import Content, Outlink
 from larbinpy.database.base import Wish
-from larbinpy.database.opening import open_finder, open_writer, optimize, rebuild, verify
+from larbinpy.database.finder import DatabaseFinder
+from larbinpy.database.maintenance import optimize, rebuild, verify
 from larbinpy.database.preparation import prepare
+from larbinpy.database.writer import Writer
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.search.query import parse
@@ -33,7 +35,7 @@ def section(title: str) -> str:
 @pytest.fixture
 def base(tmp_path: Path) -> Path:
     path = tmp_path / "larbinpy.db"
-    with closing(open_writer(str(path))) as writer:
+    with closing(Writer(str(path))) as writer:
         links = (("http://www.example.org/", "The first page"),)
         writer.write(
             [
@@ -96,7 +98,7 @@ def test_python_reads_the_links(tmp_path: Path) -> None:
     (tmp_path / "save").mkdir()
     link = Outlink("http://a.test/x", "Text of a link", "")
     content = Content(rest="menu " * 300, links=[link])
-    with closing(open_writer(str(tmp_path / "save" / "larbinpy.db"))) as writer:
+    with closing(Writer(str(tmp_path / "save" / "larbinpy.db"))) as writer:
         for number in range(2):
             page = Page(Url(f"http://a.test/{number}", 5), Outcome.SUCCESS, 200, [], b"")
             writer.write([prepare(page, "2026-11-23T08:00:00Z", content)])
@@ -117,7 +119,7 @@ def test_pages_are_deleted_for_good(base: Path) -> None:
     rebuild(str(base), lambda name, done, total: None)
     optimize(str(base), lambda name, done, total: None)
     assert verify(str(base), lambda name, done, total: None) == []
-    with closing(open_finder(str(base))) as finder:
+    with closing(DatabaseFinder(str(base))) as finder:
         assert finder.counts()["pages"] == 1
         assert finder.search(parse("zebra", ["en"], 0), Wish()).hits == []
     whole = b"".join(path.read_bytes() for path in base.parent.iterdir())
@@ -138,6 +140,6 @@ def test_the_queries_find_what_is_said() -> None:
 
 
 def test_a_search_finds_the_page(base: Path) -> None:
-    with closing(open_finder(str(base))) as finder:
+    with closing(DatabaseFinder(str(base))) as finder:
         found = finder.search(parse('"main text" -zebra', ["en"], 0), Wish())
     assert [hit.url for hit in found.hits] == ["http://www.example.org/"]

@@ -10,7 +10,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from larbinpy.database.opening import open_writer
+from larbinpy.database.writer import Writer
 from tests.support.crawling import World
 from tests.support.databasepages import prepared
 
@@ -25,7 +25,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 @pytest.fixture
 def database(tmp_path: Path) -> Path:
     path = tmp_path / "pages.db"
-    writer = open_writer(str(path))
+    writer = Writer(str(path))
     writer.write([prepared("http://a.test/1", "Solar energy is free.", title="The sun <1>")])
     writer.close()
     return path

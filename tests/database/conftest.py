@@ -19,7 +19,7 @@ _NUMBERS = count(1)
 def wall(monkeypatch: pytest.MonkeyPatch) -> None:
     """The time is after that of all pages of these tests."""
     later = datetime(2026, 11, 30, tzinfo=UTC).timestamp()
-    monkeypatch.setattr("larbinpy.database.writing.filling.wall", lambda: later)
+    monkeypatch.setattr("larbinpy.database.writer.wall", lambda: later)
 
 
 @pytest.fixture(params=["sqlite", "mysql"])

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from larbinpy.database.base import Writer
-from larbinpy.database.opening import open_writer, verify
+from larbinpy.database.maintenance import verify
 from larbinpy.database.preparation import Gone, Prepared, Unchanged
+from larbinpy.database.writer import Writer
 from larbinpy.revisit.plan import Schedule, ScheduleSettings
 from tests.support.databasepages import prepared
 from tests.support.databases import Database
@@ -30,7 +30,7 @@ def sitemap(day: int, **dates: str) -> Prepared:
 @pytest.fixture
 def writer(database: Database) -> Iterator[Writer]:
     """A page is due after a day at least, and twenty at most."""
-    writer = open_writer(database.where, Schedule(ScheduleSettings(DAY, 20 * DAY)))
+    writer = Writer(database.where, Schedule(ScheduleSettings(DAY, 20 * DAY)))
     yield writer
     writer.close()
 
@@ -219,7 +219,7 @@ def test_a_sitemap_that_is_not_to_be_indexed_is_not_found(
 
 
 def test_a_row_without_content_is_no_trouble(database: Database) -> None:
-    with closing(open_writer(database.where)) as writer:
+    with closing(Writer(database.where)) as writer:
         writer.write([withheld(1, a=at(1)), prepared(A, "one", at=at(1))])
     assert verify(database.where, lambda *_: None) == []
 

@@ -2,7 +2,8 @@
 
 from contextlib import closing
 
-from larbinpy.database.opening import open_writer, rebuild, verify
+from larbinpy.database.maintenance import rebuild, verify
+from larbinpy.database.writer import Writer
 from tests.support.databasepages import prepared
 from tests.support.databases import Database
 
@@ -14,7 +15,7 @@ def quiet(what: str, done: int, total: int) -> None:
 def test_rebuild_removes_what_belongs_to_deleted_rows(database: Database) -> None:
     pages = [prepared(f"http://a.test/{n}", f"Text number {n}.", title=f"T{n}") for n in range(3)]
     copies = [prepared(f"http://a.test/copy{n}", "Text number 1.", title="T1") for n in range(3)]
-    with closing(open_writer(database.where)) as writer:
+    with closing(Writer(database.where)) as writer:
         writer.write([*pages, *copies])
     database.execute("DELETE FROM page WHERE url IN ('http://a.test/1', 'http://a.test/2')")
     assert "contents have no page; --rebuild" in "".join(verify(database.where, quiet))

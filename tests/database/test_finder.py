@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from larbinpy.database.base import Change, Finder, Wish
-from larbinpy.database.opening import open_writer
 from larbinpy.database.preparation import Gone
+from larbinpy.database.writer import Writer
 from larbinpy.loop.clock import clock
 from larbinpy.search.query import Form, Item, Query, parse
 from tests.support.databasepages import prepared
@@ -256,14 +256,14 @@ def test_changes_of_one_second_have_an_order(filled: Database) -> None:
 
 def test_the_target_of_a_page_that_moved(filled: Database) -> None:
     """A change keeps its target, also after the page has come back and moved to elsewhere."""
-    with closing(open_writer(filled.where)) as writer:
+    with closing(Writer(filled.where)) as writer:
         writer.write([Gone(SEA, "2026-11-24T08:00:00Z", 301, BOATS)])
     with closing(filled.finder(clock)) as finder:
         (moved,) = finder.changes("2026-11-24")
         assert moved == Change("2026-11-24T08:00:00Z", SEA, "moved", "The sea", BOATS)
         assert finder.history(SEA)[1:] == [moved]
         assert finder.latest(1) == [moved]
-    with closing(open_writer(filled.where)) as writer:
+    with closing(Writer(filled.where)) as writer:
         back = [page(SEA, "Water.", title="Sea", at=f"2026-11-{day}T08:00:00Z") for day in (25, 27)]
         elsewhere = Gone(SEA, "2026-11-26T08:00:00Z", 301, BERG)
         writer.write([back[0], elsewhere, back[1], Gone(SEA, "2026-11-28T08:00:00Z", 410)])

@@ -7,7 +7,7 @@ import pytest
 
 from larbinpy.database.base import Hit, Wish
 from larbinpy.database.ranking import HitReader, Ranked
-from larbinpy.database.sqlite.schema import connect
+from larbinpy.database.sqlite.file import connect
 from tests.support.databases import File
 from tests.support.finderpages import fill, page
 from tests.support.questions import query

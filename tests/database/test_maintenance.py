@@ -5,10 +5,10 @@ from contextlib import closing
 
 import pytest
 
-from larbinpy.database.base import DatabaseError, Unavailable
-from larbinpy.database.opening import is_server, open_writer, optimize, rebuild, verify
+from larbinpy.database.base import DatabaseError, Unavailable, is_server
+from larbinpy.database.maintenance import PIECE, optimize, rebuild, verify
 from larbinpy.database.preparation import Gone
-from larbinpy.database.writing.filling import PIECE
+from larbinpy.database.writer import Writer
 from tests.support.databasepages import prepared
 from tests.support.databases import Database
 
@@ -29,7 +29,7 @@ def quiet(what: str, done: int, total: int) -> None:
 
 @pytest.fixture(name="filled")
 def _filled(database: Database) -> Database:
-    writer = open_writer(database.where)
+    writer = Writer(database.where)
     writer.write(PAGES)
     copy = prepared("http://a.example/copy", "text number1 of a page", title="Title 1")
     writer.write([copy, Gone(PAGES[5].url, PAGES[5].fetched, 410)])
@@ -49,7 +49,7 @@ def test_rebuild_makes_the_same_index(filled: Database) -> None:
     assert rebuild(filled.where, quiet) == 39
     assert [filled.pages(word) for word in words] == before
     assert verify(filled.where, quiet) == []
-    writer = open_writer(filled.where)
+    writer = Writer(filled.where)
     writer.write([prepared(PAGES[7].url, "other", at="2027-01-01T00:00:00Z")])
     writer.close()
     assert filled.pages("number7") == []
@@ -88,7 +88,7 @@ def test_verify_sees_lost_contents(filled: Database) -> None:
 
 
 def test_a_rebuild_that_is_stopped_leaves_the_old_index(filled: Database) -> None:
-    writer = open_writer(filled.where)
+    writer = Writer(filled.where)
     writer.write([prepared(f"http://b.example/{n}", f"b{n}", title=f"{n}") for n in range(PIECE)])
     writer.close()
 
@@ -106,7 +106,7 @@ def test_a_rebuild_that_is_stopped_leaves_the_old_index(filled: Database) -> Non
 
 
 def test_optimize_brings_in_anchors(filled: Database) -> None:
-    writer = open_writer(filled.where)
+    writer = Writer(filled.where)
     writer.write([prepared("http://a.example/last", links=((PAGES[1].url, "late"),))])
     writer.close()
     optimize(filled.where, quiet)
@@ -125,7 +125,7 @@ def test_care_while_a_process_fills_the_database(
     database: Database, work: Callable[..., object]
 ) -> None:
     """A file has one writer; those of a server write in turns."""
-    with closing(open_writer(database.where)) as writer:
+    with closing(Writer(database.where)) as writer:
         if is_server(database.where):
             work(database.where, quiet)
             writer.write([PAGES[0]])

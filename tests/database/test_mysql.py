@@ -13,11 +13,13 @@ import pytest
 from click.testing import CliRunner
 
 from larbinpy.cli import main
-from larbinpy.database.base import DatabaseError, Position, Unavailable, Wish
-from larbinpy.database.mysql.finder import Finder
+from larbinpy.database.base import Address, DatabaseError, Unavailable, Wish
+from larbinpy.database.finder import DatabaseFinder
+from larbinpy.database.maintenance import rebuild, verify
 from larbinpy.database.mysql.index import columns_in, encoded, index_words
-from larbinpy.database.mysql.server import Address, Server, TooLong
-from larbinpy.database.opening import open_finder, open_writer, rebuild, verify
+from larbinpy.database.mysql.server import Server, TooLong
+from larbinpy.database.writer import Writer
+from larbinpy.storage.spool import Position
 from tests.support.checkout import ROOT
 from tests.support.databasepages import prepared
 from tests.support.databases import OnServer
@@ -48,7 +50,7 @@ def _user(mariadb: MariaDb, database: OnServer) -> Iterator[str]:
 
 
 def found(where: str, word: str) -> list[str]:
-    finder = open_finder(where)
+    finder = DatabaseFinder(where)
     try:
         return [hit.url for hit in finder.search(query(word), Wish()).hits]
     finally:
@@ -66,7 +68,7 @@ def test_addresses() -> None:
 
 
 def test_a_password_in_the_url_is_refused_and_not_shown() -> None:
-    for opening in (open_finder, open_writer):
+    for opening in (DatabaseFinder, Writer):
         with pytest.raises(
             DatabaseError, match=r"could be seen; put it into ~/\.my\.cnf"
         ) as caught:
@@ -79,15 +81,15 @@ def test_user_and_password_come_from_the_option_file(
 ) -> None:
     database.execute("GRANT ALL ON server.* TO larbin@'127.0.0.1'")
     with pytest.raises(DatabaseError, match=r"put user and password into ~/\.my\.cnf"):
-        open_writer(user)
+        Writer(user)
     (home / ".my.cnf").write_text("[client]\npassword = 'swordfish'\nuser=larbin\nloose\n")
     for where in (user, user.replace("larbin@", "")):
-        writer = open_writer(where)
+        writer = Writer(where)
         assert "swordfish" not in repr(writer)
         writer.close()
     (home / ".my.cnf").write_text("no section\npassword = swordfish\n")
     with pytest.raises(DatabaseError, match="cannot be read") as caught:
-        open_writer(user)
+        Writer(user)
     assert "swordfish" not in str(caught.value)
 
 
@@ -98,46 +100,46 @@ def test_a_missing_database_is_said_with_what_makes_it(
     with pytest.raises(
         DatabaseError, match=r"CREATE DATABASE `server`.*GRANT SELECT, INSERT"
     ) as no:
-        open_writer(user)
+        Writer(user)
     assert "\n" not in str(no.value)
     (home / ".my.cnf").unlink()
     with pytest.raises(DatabaseError, match="CREATE DATABASE `none`"):
-        open_writer(database.where.replace("/server", "/none"))
+        Writer(database.where.replace("/server", "/none"))
 
 
 def test_the_rights_that_are_named_suffice(database: OnServer, user: str, home: Path) -> None:
     (home / ".my.cnf").write_text("[client]\npassword=swordfish\n")
     rights = "SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, DROP, INDEX"
     database.execute(f"GRANT {rights} ON server.* TO larbin@'127.0.0.1'")
-    writer = open_writer(user)
+    writer = Writer(user)
     writer.write([prepared(A, "one")])
     writer.close()
     database.execute("REVOKE ALL ON server.* FROM larbin@'127.0.0.1'")
     database.execute("GRANT SELECT ON server.* TO larbin@'127.0.0.1'")
     assert found(user, "one") == [A]
     with pytest.raises(DatabaseError, match="denied"):
-        open_writer(user).write([prepared(B, "two")])
+        Writer(user).write([prepared(B, "two")])
 
 
 def test_other_tables_are_refused_untouched(database: OnServer) -> None:
     database.execute("CREATE TABLE page (id INT)")
-    for opening in (open_finder, open_writer):
+    for opening in (DatabaseFinder, Writer):
         with pytest.raises(DatabaseError, match="another program"):
             opening(database.where)
     assert database.rows("SHOW TABLES") == ["page"]
     database.empty()
     with pytest.raises(DatabaseError, match="an empty database; crawl first"):
-        open_finder(database.where)
-    open_writer(database.where).close()
+        DatabaseFinder(database.where)
+    Writer(database.where).close()
     database.execute("UPDATE meta SET value = 99 WHERE key = 'format'")
     with pytest.raises(DatabaseError, match="newer larbinpy"):
-        open_finder(database.where)
+        DatabaseFinder(database.where)
 
 
 def test_a_connection_that_the_server_closed_is_made_anew(database: OnServer) -> None:
-    writer = open_writer(database.where)
+    writer = Writer(database.where)
     writer.write([prepared(A, "one")], "s", Position(1, 0))
-    finder = open_finder(database.where)
+    finder = DatabaseFinder(database.where)
     for number in database.rows(
         "SELECT id FROM information_schema.processlist WHERE db = 'server' AND command = 'Sleep'"
     ):
@@ -153,7 +155,7 @@ def test_a_connection_that_the_server_closed_is_made_anew(database: OnServer) ->
 def test_a_server_that_is_away_for_a_while(
     mariadb: MariaDb, database: OnServer, number: signal.Signals
 ) -> None:
-    writer, finder = open_writer(database.where), open_finder(database.where)
+    writer, finder = Writer(database.where), DatabaseFinder(database.where)
     writer.write([prepared(A, "one")], "s", Position(1, 0))
     mariadb.end(number)
     for _ in range(2):
@@ -174,7 +176,7 @@ def test_a_connection_that_is_lost_in_mid_commit(
     database: OnServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The position says whether the batch was committed."""
-    writer = open_writer(database.where)
+    writer = Writer(database.where)
     whole = pymysql.connections.Connection.query
 
     def query_and_lose(
@@ -190,14 +192,14 @@ def test_a_connection_that_is_lost_in_mid_commit(
         writer.write([prepared(A, "one")], "s", Position(1, 0))
     monkeypatch.undo()
     writer.close()
-    writer = open_writer(database.where)
+    writer = Writer(database.where)
     assert writer.position("s") == Position(1, 0)
     assert database.rows("SELECT url, visits FROM page") == [(A, 1)]
     writer.close()
 
 
 def test_rows_that_another_program_locks(database: OnServer) -> None:
-    writer = open_writer(database.where)
+    writer = Writer(database.where)
     writer.write([prepared(A, "one")])
     address = Address.of(database.where)
     other = pymysql.connect(
@@ -205,7 +207,8 @@ def test_rows_that_another_program_locks(database: OnServer) -> None:
     )
     with other, other.cursor() as cursor:
         cursor.execute("SELECT * FROM page FOR UPDATE")
-        writer._open().execute("SET SESSION innodb_lock_wait_timeout = 1")  # type: ignore[attr-defined]
+        with writer._base.asked() as opened:
+            opened.base.execute("SET SESSION innodb_lock_wait_timeout = 1")
         with pytest.raises(Unavailable, match="Lock wait timeout"):
             writer.write([prepared(A, "two", at="2027-01-01T00:00:00Z")])
     writer.write([prepared(A, "two", at="2027-01-01T00:00:00Z")])
@@ -220,7 +223,7 @@ def test_texts_of_any_length(database: OnServer) -> None:
         A, f"{'网络' * 400_000} end", title=long, lang="x" * 99, type=long, author=long,
         published=long, body=b"x" * 20_000_000, comments=1 << 70,
     )  # fmt: skip
-    writer = open_writer(database.where)
+    writer = Writer(database.where)
     writer.write([page, prepared(B, "two")])
     writer.close()
     assert found(database.where, "two") == [B]
@@ -257,14 +260,14 @@ def test_a_page_that_is_longer_than_the_server_takes_is_cut(
         etag=noise(random, 99_999), author=noise(random, 99_999), body=random.randbytes(3 << 20),
     )  # fmt: skip
     lines = []
-    with closing(open_writer(database.where)) as writer:
+    with closing(Writer(database.where)) as writer:
         lines += writer.write([prepared(C, "before"), page, prepared(B, "after")])
         lines += writer.write([prepared(C, "again", at="2026-11-24T00:00:00Z")])
         while writer.tend():
             pass
     (line,) = lines
     assert line.startswith(f"{A}: cut to fit the server's max_allowed_packet")
-    with closing(open_finder(database.where)) as finder:
+    with closing(DatabaseFinder(database.where)) as finder:
         stored = finder.show(A)
     assert stored is not None
     assert text.startswith(stored.text) and len(stored.text) > small_packets / 40
@@ -282,7 +285,7 @@ def test_a_page_that_is_longer_than_the_server_takes_is_cut(
 def test_many_rows_are_more_than_one_statement(small_packets: int, database: OnServer) -> None:
     random = Random(4)
     pages = [prepared(f"{A}{n}", noise(random, small_packets // 400)) for n in range(100)]
-    with closing(open_writer(database.where)) as writer:
+    with closing(Writer(database.where)) as writer:
         assert not writer.write(pages)
     assert rebuild(database.where, lambda *_: None) == 100
     assert verify(database.where, lambda *_: None) == []
@@ -302,7 +305,7 @@ def test_verify_knows_that_the_words_of_long_pages_are_cut(
     page = prepared(A, noise(Random(5), 80_000), title="The sea")
     words, _ = index_words((page.tokens["body"], *[""] * 5), 1 << 30)
     assert len(words.encode()) > small_packets / 2
-    with closing(open_writer(database.where)) as writer:
+    with closing(Writer(database.where)) as writer:
         assert not writer.write([page])
     assert verify(database.where, lambda *_: None) == []
     database.execute("UPDATE ft SET words = 'xyz'")
@@ -315,7 +318,7 @@ def test_verify_knows_that_the_words_of_long_pages_are_cut(
 def test_the_statement_of_the_docs_reads_a_text(database: OnServer) -> None:
     guide = (ROOT / "docs" / "search.md").read_text()
     statement = guide[guide.index("SELECT CONVERT(") :].partition(";")[0]
-    writer = open_writer(database.where)
+    writer = Writer(database.where)
     text = "Wörter und 网络. " * 5000
     writer.write([prepared("http://www.example.org/", text)])
     writer.close()
@@ -324,10 +327,10 @@ def test_the_statement_of_the_docs_reads_a_text(database: OnServer) -> None:
 
 def test_a_search_ends_in_time(database: OnServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """The full-text index does not look at the server's own limit: then the client leaves."""
-    writer = open_writer(database.where)
+    writer = Writer(database.where)
     writer.write([prepared(f"{A}{n}", f"word{n} common") for n in range(50)])
     writer.close()
-    finder = Finder(database.where)
+    finder = DatabaseFinder(database.where)
 
     def unlimited(server: Server, statement: str, arguments: Any, seconds: float) -> list[Any]:
         return server.rows("SELECT SLEEP(3)")
@@ -353,7 +356,7 @@ def test_verify_sees_damage_of_the_index(database: OnServer, damage: str, says: 
     def quiet(what: str, done: int, total: int) -> None:
         assert what and 0 <= done <= total
 
-    writer = open_writer(database.where)
+    writer = Writer(database.where)
     writer.write([prepared(url, f"text of {url}") for url in (A, B, C)])
     writer.close()
     database.execute(damage)
@@ -375,7 +378,7 @@ def test_words_of_a_page_and_back() -> None:
 
 
 def test_the_commands(database: OnServer) -> None:
-    writer = open_writer(database.where)
+    writer = Writer(database.where)
     writer.write([prepared(A, "Blue water.", title="The sea", lang="en"), prepared(B, "Boats.")])
     writer.close()
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from larbinpy.database.opening import verify
+from larbinpy.database.maintenance import verify
 from tests.support.databasekills import ServerKills
 from tests.support.databases import OnServer
 from tests.support.killing import KillTest

@@ -11,11 +11,14 @@ from random import Random
 
 import pytest
 
-from larbinpy.database.base import Position, Unavailable, Writer
+from larbinpy.database.base import Unavailable
+from larbinpy.database.finder import DatabaseFinder
+from larbinpy.database.maintenance import optimize, rebuild, verify
 from larbinpy.database.mysql.server import Server, turn
-from larbinpy.database.opening import open_finder, open_writer, optimize, rebuild, verify
 from larbinpy.database.preparation import Gone, Visit
+from larbinpy.database.writer import Writer
 from larbinpy.database.writing.anchors import MOST
+from larbinpy.storage.spool import Position
 from tests.support.databasepages import prepared
 from tests.support.databases import OnServer
 from tests.support.mariadb import MariaDb
@@ -34,7 +37,7 @@ def _database(mariadb: MariaDb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.fixture(name="writers")
 def _writers(database: OnServer) -> Iterator[list[Writer]]:
-    writers = [open_writer(database.where) for _ in range(3)]
+    writers = [Writer(database.where) for _ in range(3)]
     yield writers
     for writer in writers:
         writer.close()
@@ -51,7 +54,8 @@ def drain(writer: Writer) -> None:
 
 def kill_connection(database: OnServer, writer: Writer) -> None:
     """As the end of its process does."""
-    (number,) = writer._open().rows("SELECT CONNECTION_ID()")[0]  # type: ignore[attr-defined]
+    with writer._base.asked() as opened:
+        (number,) = opened.base.execute("SELECT CONNECTION_ID()").fetchone()
     database.execute(f"KILL {number}")
     deadline = time.monotonic() + 10
     while time.monotonic() < deadline and database.rows(
@@ -88,7 +92,7 @@ def test_a_spool_has_one_writer(database: OnServer, writers: list[Writer]) -> No
 
 
 def test_a_turn_that_does_not_come(database: OnServer) -> None:
-    open_writer(database.where).close()
+    Writer(database.where).close()
     with closing(Server(database.where, 9)) as one, closing(Server(database.where, 9)) as two:
         in_use = pytest.raises(Unavailable, match=r"in use: connection \d+ of the server")
         with turn(one), in_use, turn(two, patience=0):
@@ -132,7 +136,7 @@ def test_three_make_what_one_makes(database: OnServer, copies: bool) -> None:
     for number in (1, 3):
         random = Random(3)
         database.empty()
-        writers = [open_writer(database.where) for _ in range(number)]
+        writers = [Writer(database.where) for _ in range(number)]
         for day in range(18):
             batch = _random_batch(random, f"2026-10-{day + 1:02}T08:00:00Z", copies=copies)
             writer = writers[day % number]
@@ -180,7 +184,7 @@ def test_samples_that_were_removed_are_not_used(database: OnServer, writers: lis
     database.execute("DELETE FROM page WHERE url = ?", A)
     rebuild(database.where, quiet)
     one.write([prepared(C, C, rest=f"{MENU} {C}")])
-    with closing(open_finder(database.where)) as finder:
+    with closing(DatabaseFinder(database.where)) as finder:
         stored = finder.show(C)
     assert stored is not None
     assert stored.more["rest"] == f"{MENU} {C}"
@@ -191,7 +195,7 @@ def _fill(where: str, spool: str, pages: int) -> None:
     """As an indexer: from the position of the database, and again after what may pass."""
     while True:
         try:
-            with closing(open_writer(where)) as writer:
+            with closing(Writer(where)) as writer:
                 position = writer.position(spool) or Position(0, 0)
                 for n in range(position.offset, pages, 10):
                     batch = [

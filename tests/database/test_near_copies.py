@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from larbinpy.database.opening import open_finder, open_writer, rebuild, verify
+from larbinpy.database.finder import DatabaseFinder
+from larbinpy.database.maintenance import rebuild, verify
 from larbinpy.database.preparation import Gone, Prepared
+from larbinpy.database.writer import Writer
 from tests.support.databasepages import prepared
 from tests.support.databases import Database
 
@@ -39,7 +41,7 @@ Write = Callable[..., None]
 @pytest.fixture
 def mark(database: Database) -> Write:
     def write(*pages: Prepared | Gone) -> None:
-        with closing(open_writer(database.where)) as writer:
+        with closing(Writer(database.where)) as writer:
             writer.write(pages)
 
     return write
@@ -48,7 +50,7 @@ def mark(database: Database) -> Write:
 @pytest.fixture
 def skip(database: Database) -> Write:
     def write(*pages: Prepared | Gone) -> None:
-        with closing(open_writer(database.where, skip_near=True)) as writer:
+        with closing(Writer(database.where, skip_near=True)) as writer:
             writer.write(pages)
 
     return write
@@ -200,7 +202,7 @@ def test_a_deleted_original_is_forgotten(database: Database, mark: Write) -> Non
 
 def test_the_page_says_of_which_it_is_a_near_copy(database: Database, mark: Write) -> None:
     mark(near(A, TEXT), near(B, changed(7)))
-    with closing(open_finder(database.where)) as finder:
+    with closing(DatabaseFinder(database.where)) as finder:
         stored = finder.show(B)
     assert stored is not None and (stored.columns["near"], stored.columns["same_as"]) == (A, None)
 
@@ -222,7 +224,7 @@ def test_any_order_of_visits_leaves_copies_of_originals(database: Database) -> N
             canonical = (A, B, C, D)[text % 4] if kind == 2 else None
             words = changed(text) if text < 4 else changed(*range(text - 4, 150, 2))
             made = near(url, words, at, canonical=canonical)
-            with closing(open_writer(database.where, skip_near=skip_near)) as writer:
+            with closing(Writer(database.where, skip_near=skip_near)) as writer:
                 writer.write([Gone(url, at, 404) if kind == 3 else made])
             assert verify(database.where, lambda *_: None) == []
 

@@ -1,9 +1,11 @@
 """The questions that a search asks of the index, and how it ranks the pages that it gets."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from larbinpy.database.base import Condition, Wish, Within
-from larbinpy.database.ranking import CANDIDATES, Counts, Ranked, Scored, find
+from larbinpy.database.base import AllOf, Condition, Wish, Within
+from larbinpy.database.ranking import CANDIDATES, Matches, Ranked, Scored, find
 from larbinpy.search.query import Item
 from tests.support.questions import item, query
 
@@ -18,11 +20,15 @@ class FakeIndex:
     #: "count" for matches that were counted, and "all", "titles" or "names" for scores of some.
     asked: list[str] = field(default_factory=list)
 
-    def match(self, condition: Condition, until: float) -> "FakeMatches":
+    def match(self, condition: Condition, until: float) -> Matches:
         self.asked.append("count")
-        return FakeMatches(self, self.total)
+        return Matches(self.total, condition=condition)
 
-    def best(self, condition: Condition | None, n: int, until: float) -> Scored:
+    def best(
+        self, condition: Condition, n: int, until: float, among: Matches | None = None
+    ) -> Scored:
+        # What adds to the score comes last.
+        condition = condition.parts[-1] if isinstance(condition, AllOf) else condition
         if not isinstance(condition, Within):
             kind, pages = "all", list(range(self.total, 0, -1))
         elif isinstance(condition.part, Item):
@@ -36,27 +42,16 @@ class FakeIndex:
         self.asked.append("some")
         return [(page, 0.0) for page in range(self.total, 0, -1)[:n]]
 
-    def listed(self, until: float) -> "FakeMatches":
+    def listed(self, until: float) -> Matches:
         raise NotImplementedError
 
     def has(self, page: int, condition: Condition, until: float) -> bool:
         raise NotImplementedError
 
-
-@dataclass
-class FakeMatches:
-    index: FakeIndex
-    total: int
-
-    def best(self, also: Condition | None, n: int, until: float) -> Scored:
-        return self.index.best(also, n, until)
-
-    def newest(self, n: int, until: float) -> Scored:
-        self.index.asked.append("newest")
-        return [(page, 0.0) for page in range(self.total, 0, -1)[:n]]
-
-    def facets(self, until: float) -> tuple[Counts, Counts]:
-        raise NotImplementedError
+    def rows(self, statement: str, arguments: Sequence[Any], until: float, /) -> list[Any]:
+        self.asked.append("newest")
+        _, _, n = statement.rpartition(" ")
+        return [(page,) for page in range(self.total, 0, -1)[: int(n)]]
 
 
 MANY = CANDIDATES * 3

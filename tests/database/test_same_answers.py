@@ -7,8 +7,8 @@ from random import Random
 import pytest
 
 from larbinpy.database.base import Finder, Wish
-from larbinpy.database.opening import open_writer
 from larbinpy.database.preparation import Prepared
+from larbinpy.database.writer import Writer
 from larbinpy.loop.clock import clock
 from larbinpy.search.query import Item, Query, parse
 from tests.support.databasepages import prepared
@@ -57,7 +57,7 @@ def _finders(
     server = OnServer(mariadb, "same")
     made = pages(Random(17), 250)
     for where in (file.where, server.where):
-        writer = open_writer(where)
+        writer = Writer(where)
         for start in range(0, len(made), 50):
             writer.write(made[start : start + 50])
         while writer.tend():

@@ -7,8 +7,10 @@ from contextlib import closing
 import pytest
 
 from larbinpy.database.base import DatabaseError, Stored
-from larbinpy.database.opening import open_finder, open_writer, rebuild, verify
+from larbinpy.database.finder import DatabaseFinder
+from larbinpy.database.maintenance import rebuild, verify
 from larbinpy.database.preparation import Packed, Prepared
+from larbinpy.database.writer import Writer
 from tests.support.databasepages import prepared
 from tests.support.databases import Database
 
@@ -26,12 +28,12 @@ def page(
 
 
 def write(database: Database, *pages: Prepared) -> None:
-    with closing(open_writer(database.where)) as writer:
+    with closing(Writer(database.where)) as writer:
         writer.write(pages)
 
 
 def show(database: Database, number: int) -> Stored:
-    with closing(open_finder(database.where)) as finder:
+    with closing(DatabaseFinder(database.where)) as finder:
         stored = finder.show(url(number))
     assert stored is not None
     return stored

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from larbinpy.database.base import Writer
-from larbinpy.database.opening import open_writer
 from larbinpy.database.preparation import Failed, Gone, Unchanged
+from larbinpy.database.writer import Writer
 from larbinpy.revisit.plan import Schedule, ScheduleSettings
 from larbinpy.revisit.round import DueAsk
 from tests.support.databasepages import prepared
@@ -25,7 +24,7 @@ def at(day: int, hour: int = 8) -> str:
 @pytest.fixture
 def writer(database: Database) -> Iterator[Writer]:
     """A page is due after a day at least, and ten at most."""
-    writer = open_writer(database.where, Schedule(ScheduleSettings(DAY, 10 * DAY)))
+    writer = Writer(database.where, Schedule(ScheduleSettings(DAY, 10 * DAY)))
     yield writer
     writer.close()
 

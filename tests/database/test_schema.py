@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from larbinpy.database.base import DatabaseError
-from larbinpy.database.opening import open_finder, open_writer
-from larbinpy.database.sqlite.schema import FORMAT, NotOurs, connect
+from larbinpy.database.base import FORMAT, DatabaseError, NotOurs
+from larbinpy.database.finder import DatabaseFinder
+from larbinpy.database.sqlite.file import connect
+from larbinpy.database.writer import Writer
 
 
 def test_a_writer_makes_the_tables_and_a_reader_opens_them(tmp_path: Path) -> None:
@@ -88,7 +89,7 @@ def test_odd_names_are_files(tmp_path: Path) -> None:
 
 
 def test_a_server_needs_pymysql(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("larbinpy.database.opening.find_spec", lambda name: None)
-    for opening in (open_writer, open_finder):
+    monkeypatch.setattr("larbinpy.database.base.find_spec", lambda name: None)
+    for opening in (Writer, DatabaseFinder):
         with pytest.raises(DatabaseError, match="PyMySQL is not installed"):
             opening("mysql://host/name")

@@ -9,8 +9,15 @@ import pytest
 import zstandard
 
 from larbinpy.database.base import DatabaseError, Finder, Found, Hit, Wish
-from larbinpy.database.opening import open_finder, open_writer
-from larbinpy.database.several import SeveralFinders, fields_of, found_of, merged, open_finders
+from larbinpy.database.finder import (
+    DatabaseFinder,
+    SeveralFinders,
+    fields_of,
+    found_of,
+    merged,
+    open_finders,
+)
+from larbinpy.database.writer import Writer
 from larbinpy.search.query import Query
 from tests.support.databasepages import prepared
 from tests.support.fakefinder import FakeFinder
@@ -84,7 +91,7 @@ def _places(tmp_path: Path) -> list[str]:
     """Three databases; two have the page /0, and the second its newer version."""
     places = [str(tmp_path / f"{name}.db") for name in "abc"]
     for number, place in enumerate(places):
-        with closing(open_writer(place)) as writer:
+        with closing(Writer(place)) as writer:
             writer.write(
                 [
                     prepared(
@@ -97,7 +104,7 @@ def _places(tmp_path: Path) -> list[str]:
                     for n in range(number, 30, 3)
                 ]
             )
-    with closing(open_writer(places[1])) as writer:
+    with closing(Writer(places[1])) as writer:
         writer.write(
             [
                 prepared(
@@ -133,7 +140,7 @@ def test_a_search_of_several_databases(finder: Finder) -> None:
 
 def test_hits_of_one_database_fill_all_pages(places: list[str]) -> None:
     """All of them may be better than those of the others."""
-    with closing(open_writer(places[0])) as writer:
+    with closing(Writer(places[0])) as writer:
         writer.write([prepared(f"http://b.test/{n}", f"salt in jar{n}") for n in range(7)])
     with closing(open_finders(places)) as finder:
         pages = [finder.search(query("salt"), Wish(n=3, page=page)).hits for page in (1, 2, 3)]
@@ -200,5 +207,5 @@ def test_one_that_is_not_there(places: list[str], tmp_path: Path) -> None:
     missing = str(tmp_path / "none.db")
     with pytest.raises(DatabaseError, match=r"none\.db"):
         open_finders([*places, missing])
-    with closing(open_finders(places[:1])) as one, closing(open_finder(places[0])) as same:
+    with closing(open_finders(places[:1])) as one, closing(DatabaseFinder(places[0])) as same:
         assert type(one) is type(same)

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from larbinpy.database.preparation import Anchor
-from larbinpy.database.sqlite.schema import connect
+from larbinpy.database.sqlite.file import connect
 from larbinpy.database.writing.anchors import LONGEST, MOST, Anchors
 
 TARGETS = [Random(n).getrandbits(64) - (1 << 63) for n in range(500)]

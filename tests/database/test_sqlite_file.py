@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from larbinpy.database.base import DatabaseError, Position, Unavailable
-from larbinpy.database.opening import open_finder, open_writer, rebuild, verify
+from larbinpy.database.base import DatabaseError, Unavailable
+from larbinpy.database.finder import DatabaseFinder
+from larbinpy.database.maintenance import rebuild, verify
+from larbinpy.database.writer import Writer
+from larbinpy.storage.spool import Position
 from tests.support.databasepages import prepared
 
 PAGES = [prepared(f"http://a.test/{n}", f"Text number {n}.", title=f"T{n}") for n in range(3)]
@@ -28,7 +31,7 @@ def rows(path: Path, query: str) -> list[tuple[object, ...]]:
 @pytest.fixture(name="path")
 def _path(tmp_path: Path) -> Path:
     path = tmp_path / "it.db"
-    with closing(open_writer(str(path))) as writer:
+    with closing(Writer(str(path))) as writer:
         writer.write(PAGES)
     return path
 
@@ -39,8 +42,8 @@ def test_a_closed_database_is_one_file(path: Path) -> None:
 
 
 def test_the_file_is_complete_also_if_readers_stay(path: Path) -> None:
-    with closing(open_finder(str(path))) as finder:
-        with closing(open_writer(str(path))) as writer:
+    with closing(DatabaseFinder(str(path))) as finder:
+        with closing(Writer(str(path))) as writer:
             writer.write([prepared("http://a.test/new", "Some text.")])
         assert finder.fetched("http://a.test/new")
         assert rows(path, "SELECT count(*) FROM page") == [(4,)]
@@ -50,12 +53,12 @@ def test_the_file_is_complete_also_if_readers_stay(path: Path) -> None:
 
 def test_a_database_that_is_replaced_while_it_is_written(path: Path) -> None:
     """Later pages go into the new file, and the writer says so."""
-    with closing(open_writer(str(path))) as writer:
+    with closing(Writer(str(path))) as writer:
         writer.write(PAGES, "spool", Position(0, 9))
         path.rename(path.with_name("old.db"))
         with pytest.raises(Unavailable, match="deleted or replaced"):
             writer.write(PAGES[1:], "spool", Position(0, 19))
-    with closing(open_writer(str(path))) as writer:
+    with closing(Writer(str(path))) as writer:
         assert writer.position("spool") is None
         writer.write(PAGES[1:], "spool", Position(0, 19))
     assert verify(str(path), quiet) == []
@@ -68,7 +71,7 @@ def test_a_database_that_is_replaced_while_it_is_written(path: Path) -> None:
 )
 def test_a_database_that_can_never_be_made(path: Path, name: str) -> None:
     with pytest.raises(DatabaseError, match=r"cannot|not a file") as raised:
-        open_writer(str(path.parent / name))
+        Writer(str(path.parent / name))
     assert not isinstance(raised.value, Unavailable)
 
 
@@ -76,17 +79,17 @@ def test_a_database_that_can_never_be_made(path: Path, name: str) -> None:
 def test_files_and_folders_without_rights(path: Path, tmp_path: Path) -> None:
     path.chmod(0o444)
     with pytest.raises(DatabaseError, match="cannot be written") as raised:
-        open_writer(str(path))
+        Writer(str(path))
     assert not isinstance(raised.value, Unavailable)
     tmp_path.chmod(0o555)
     with pytest.raises(DatabaseError, match="cannot be written") as raised:
-        open_writer(str(tmp_path / "new.db"))
+        Writer(str(tmp_path / "new.db"))
     assert not isinstance(raised.value, Unavailable)
 
 
 @pytest.mark.parametrize("where", ["postgres://a.test/b", "sqlite:///x.db", "redis://x"])
 def test_a_database_of_no_kind_that_is_known(where: str) -> None:
-    for opened in (open_writer, open_finder):
+    for opened in (Writer, DatabaseFinder):
         with pytest.raises(DatabaseError, match=r"expected a file or mysql://"):
             opened(where)
 
@@ -102,7 +105,7 @@ def test_a_lock_on_a_file_that_its_holder_just_removed_does_not_count(
         flock(fd, operation)
 
     monkeypatch.setattr(fcntl, "flock", flock_late)
-    with closing(open_writer(str(path))):
+    with closing(Writer(str(path))):
         assert locks.exists()
         with pytest.raises(Unavailable, match="in use"):
-            open_writer(str(path))
+            Writer(str(path))

@@ -9,14 +9,16 @@ from contextlib import suppress
 from functools import cache
 from math import inf
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from larbinpy.database.base import AllOf, DatabaseError, Wish
+from larbinpy.database.finder import DatabaseFinder
 from larbinpy.database.preparation import Packed
-from larbinpy.database.sqlite.finder import Finder
+from larbinpy.database.ranking import Matches
+from larbinpy.database.sqlite.file import connect
 from larbinpy.database.sqlite.index import FtsIndex, TimeLimit
-from larbinpy.database.sqlite.schema import connect
 from larbinpy.loop.clock import clock
 from tests.support.databasepages import prepared
 from tests.support.finderpages import HARBOUR, PAGES, SEA, ask, fill
@@ -40,13 +42,15 @@ def _path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(name="finder")
-def _finder(path: Path) -> Iterator[Finder]:
-    finder = Finder(path)
+def _finder(path: Path) -> Iterator[DatabaseFinder]:
+    finder = DatabaseFinder(str(path))
     yield finder
     finder.close()
 
 
-def test_a_question_does_not_keep_the_log_from_being_emptied(path: Path, finder: Finder) -> None:
+def test_a_question_does_not_keep_the_log_from_being_emptied(
+    path: Path, finder: DatabaseFinder
+) -> None:
     finder.search(query("water"), Wish())
     pages = finder.pages()
     next(pages)
@@ -56,27 +60,27 @@ def test_a_question_does_not_keep_the_log_from_being_emptied(path: Path, finder:
 
 
 def test_a_folder_that_cannot_be_written(
-    path: Path, finder: Finder, monkeypatch: pytest.MonkeyPatch
+    path: Path, finder: DatabaseFinder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As that of a medium for reading only: the log's files cannot be made there."""
     finder.close()
     for made in path.parent.glob("*-shm"):
         made.unlink()
     monkeypatch.setattr(os, "access", lambda folder, mode: mode != os.W_OK)
-    reading = Finder(path)
+    reading = DatabaseFinder(str(path))
     assert ask(reading, query("salt"))
     assert list(path.parent.glob("*-shm")) == []
     reading.close()
 
 
 def test_a_file_that_cannot_be_followed_is_written(
-    path: Path, finder: Finder, monkeypatch: pytest.MonkeyPatch
+    path: Path, finder: DatabaseFinder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """SQLite does not notice, so the finder must."""
     finder.close()
     access = os.access
     monkeypatch.setattr(os, "access", lambda folder, mode: mode != os.W_OK)
-    reading = Finder(path)
+    reading = DatabaseFinder(str(path))
     assert reading.search(query("water"), Wish()).total
     for n in range(3):
         monkeypatch.setattr(os, "access", access)
@@ -99,7 +103,7 @@ def test_a_file_that_cannot_be_followed_is_written(
     reading.close()
 
 
-def test_a_damaged_text_costs_its_page_the_snippet_only(path: Path, finder: Finder) -> None:
+def test_a_damaged_text_costs_its_page_the_snippet_only(path: Path, finder: DatabaseFinder) -> None:
     base = connect(path, write=True)
     base.execute("UPDATE content SET text = x'78014b', more = x'00'")
     base.execute("UPDATE page SET summary = 'About it.'")
@@ -116,7 +120,7 @@ def test_a_damaged_text_costs_its_page_the_snippet_only(path: Path, finder: Find
 @pytest.mark.parametrize("column", ["text", "more"])
 @pytest.mark.parametrize("value", [5, -1, "text", b"\0", 1 << 50, Packed.of("[5]"), bomb, DEEP])
 def test_texts_that_a_stranger_made_up(
-    path: Path, finder: Finder, column: str, value: object
+    path: Path, finder: DatabaseFinder, column: str, value: object
 ) -> None:
     value = value() if callable(value) else value
     data, size = value if isinstance(value, Packed) else (value, 10)
@@ -138,8 +142,13 @@ def test_a_damaged_file_is_said_in_one_line(path: Path) -> None:
         file.seek(8192)
         file.write(os.urandom(40_000))
     with pytest.raises(DatabaseError, match="damaged"):
-        finder = Finder(path)
+        finder = DatabaseFinder(str(path))
         finder.search(query("water"), Wish())
+
+
+def newest(index: FtsIndex, found: Matches) -> list[Any]:
+    statement = f"SELECT id FROM ({found.select}) ORDER BY date DESC, id DESC"
+    return index.rows(statement, found.arguments, inf)
 
 
 @pytest.mark.parametrize("filtered", [{"site": "a.test"}, {"lang": "en"}, {"since": "2026-11-21"}])
@@ -153,8 +162,8 @@ def test_pages_that_pass_filters_are_listed_or_looked_up(
     for listed in (100, 0):
         index = FtsIndex(base, TimeLimit(base, clock), asked, clock, listed)
         assert index.is_listed == bool(listed)
-        pages.append(index.match(AllOf(asked.wanted), inf).newest(10, inf))
-        listings.append(index.listed(inf).newest(10, inf))
+        pages.append(newest(index, index.match(AllOf(asked.wanted), inf)))
+        listings.append(newest(index, index.listed(inf)))
     base.close()
     assert pages[0] and pages[0] == pages[1]
     assert listings[0] and listings[0] == listings[1]

@@ -10,10 +10,10 @@ from random import Random
 
 import pytest
 
-from larbinpy.database.base import Position
-from larbinpy.database.opening import open_writer
 from larbinpy.database.preparation import Prepared
-from larbinpy.database.sqlite.schema import connect
+from larbinpy.database.sqlite.file import connect
+from larbinpy.database.writer import Writer
+from larbinpy.storage.spool import Position
 from tests.support.databasepages import prepared
 from tests.support.moments import moments
 
@@ -42,7 +42,7 @@ def batch(number: int) -> list[Prepared]:
 
 def write_for_ever(path: str) -> None:
     """Write batches from the position of the database on, with a line for each."""
-    writer = open_writer(path)
+    writer = Writer(path)
     position = writer.position("s")
     number = position.segment if position else 0
     while True:
@@ -55,7 +55,7 @@ def write_for_ever(path: str) -> None:
 
 def check(path: Path) -> int:
     """Check that the database has what its position says, each page once; return the position."""
-    writer = open_writer(str(path))  # the lock is gone with its holder
+    writer = Writer(str(path))  # the lock is gone with its holder
     position = writer.position("s")
     writer.close()
     base = connect(path, write=True)
@@ -108,7 +108,7 @@ def _states(tmp_path: Path) -> Iterator[list[Path]]:
             shutil.copy(tmp_path / name, folder / name)
         copies.append(folder)
 
-    writer = open_writer(str(path))
+    writer = Writer(str(path))
     reader = connect(path)  # keeps the log at the end
     number = 0
     for _ in range(2):

@@ -9,11 +9,10 @@ from types import SimpleNamespace
 import pytest
 
 from larbinpy.database.base import DatabaseError, Unavailable
-from larbinpy.database.opening import open_writer, optimize, rebuild, verify
+from larbinpy.database.maintenance import PIECE, optimize, rebuild, verify
 from larbinpy.database.preparation import Gone
-from larbinpy.database.sqlite.schema import connect
-from larbinpy.database.sqlite.writer import Writer
-from larbinpy.database.writing.filling import PIECE
+from larbinpy.database.sqlite.file import connect
+from larbinpy.database.writer import Writer
 from tests.support.databasepages import prepared
 
 PAGES = [
@@ -34,7 +33,7 @@ def quiet(what: str, done: int, total: int) -> None:
 @pytest.fixture(name="path")
 def _path(tmp_path: Path) -> Path:
     path = tmp_path / "it.db"
-    writer = open_writer(str(path))
+    writer = Writer(str(path))
     writer.write(PAGES)
     copy = prepared("http://a.example/copy", "text number1 of a page", title="Title 1")
     writer.write([copy, Gone(PAGES[5].url, PAGES[5].fetched, 410)])
@@ -93,7 +92,7 @@ def test_verify_sees_lost_contents(path: Path, base: sqlite3.Connection) -> None
     assert "1 pages have no content" in lines
     assert "http://a.example/3: its text in the database is damaged (not 22 bytes)" in lines
     assert rebuild(str(path), quiet) == 39
-    writer = open_writer(str(path))
+    writer = Writer(str(path))
     again = [prepared(page.url, page.url, at="2027-01-01T00:00:00Z") for page in PAGES[2:4]]
     writer.write(again)
     writer.close()
@@ -102,7 +101,7 @@ def test_verify_sees_lost_contents(path: Path, base: sqlite3.Connection) -> None
 
 
 def test_a_rebuild_that_is_stopped_leaves_the_old_index(path: Path) -> None:
-    writer = open_writer(str(path))
+    writer = Writer(str(path))
     writer.write([prepared(f"http://b.example/{n}", f"b{n}", title=f"{n}") for n in range(PIECE)])
     writer.close()
 
@@ -122,7 +121,7 @@ def test_a_rebuild_that_is_stopped_leaves_the_old_index(path: Path) -> None:
 
 
 def test_optimize_brings_in_anchors_and_gives_space_back(path: Path) -> None:
-    writer = open_writer(str(path))
+    writer = Writer(str(path))
     writer.write([prepared(page.url, "word " * 9000, title=page.url, at="2027-01-01T00:00:00Z")
                   for page in PAGES])  # fmt: skip
     writer.write([prepared("http://a.example/last", links=((PAGES[1].url, "late"),))])
@@ -162,7 +161,7 @@ def test_space_is_given_back_if_the_disk_has_room_for_the_file_twice(
 def test_care_needs_a_database_that_nobody_fills(
     path: Path, tmp_path: Path, work: Callable[..., object]
 ) -> None:
-    writer = open_writer(str(path))
+    writer = Writer(str(path))
     with pytest.raises(Unavailable, match="in use"):
         work(str(path), quiet)
     writer.close()

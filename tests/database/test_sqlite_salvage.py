@@ -9,11 +9,15 @@ from random import Random
 import pytest
 import zstandard
 
-from larbinpy.database.base import DatabaseError, Position, Salvaged, Unavailable
-from larbinpy.database.opening import open_finder, open_writer, rebuild, salvage, verify
+from larbinpy.database.base import DatabaseError, Salvaged, Unavailable
+from larbinpy.database.finder import DatabaseFinder
+from larbinpy.database.maintenance import rebuild, verify
 from larbinpy.database.preparation import Gone, target_of
 from larbinpy.database.records import unpacked_text
-from larbinpy.database.sqlite.schema import BLOCK, connect, salvage_hint
+from larbinpy.database.salvage import salvage
+from larbinpy.database.sqlite.file import BLOCK, connect, salvage_hint
+from larbinpy.database.writer import Writer
+from larbinpy.storage.spool import Position
 from tests.support.databasepages import prepared
 
 T1, T2 = "2026-11-23T08:00:00Z", "2026-11-24T08:00:00Z"
@@ -34,7 +38,7 @@ def _sound(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     path, random = tmp_path_factory.mktemp("sound") / "it.db", Random(1)
     urls = [f"http://h{n % 5}.test/{n}" for n in range(300)]
     texts = [text(random) for _ in urls]
-    with closing(open_writer(str(path))) as writer:
+    with closing(Writer(str(path))) as writer:
         for start in range(0, 300, 50):
             writer.write([
                 prepared(
@@ -100,7 +104,7 @@ def damaged(sound: bytes, seed: int, path: Path) -> Path:
 
 
 def exported(path: Path) -> None:
-    with closing(open_finder(str(path))) as finder:
+    with closing(DatabaseFinder(str(path))) as finder:
         for _ in finder.pages():
             pass
 
@@ -245,7 +249,7 @@ def test_a_salvage_replaces_nothing(path: Path) -> None:
         salvage(str(path.with_name("none.db")), str(path.with_name("newer.db")), quiet)
     with pytest.raises(DatabaseError, match="is for files"):
         salvage("mysql://h/n", str(path.with_name("newer.db")), quiet)
-    with closing(open_writer(str(path))), pytest.raises(Unavailable, match="in use"):
+    with closing(Writer(str(path))), pytest.raises(Unavailable, match="in use"):
         salvage(str(path), str(path.with_name("newer.db")), quiet)
     assert path.with_name("new.db").read_text() == "mine"
     assert not list(path.parent.glob("newer*"))
@@ -262,12 +266,12 @@ def test_a_salvage_that_is_stopped_leaves_nothing(path: Path) -> None:
 
 
 def test_a_crawl_goes_on_with_what_was_taken(path: Path) -> None:
-    with closing(open_writer(str(path))) as writer:
+    with closing(Writer(str(path))) as writer:
         writer.write([], "s-1", Position(7, 200))
     new = str(path.with_name("new.db"))
     salvage(str(path), new, quiet)
-    with closing(open_writer(new)) as writer:
+    with closing(Writer(new)) as writer:
         assert writer.position("s-1") == Position(7, 200)
         writer.write([prepared("http://h1.test/1", "Other words.", at="2026-11-26T08:00:00Z")])
-    with closing(open_finder(new)) as finder:
+    with closing(DatabaseFinder(new)) as finder:
         assert [change.kind for change in finder.history("http://h1.test/1")][-1] == "changed"

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 import zstandard
 
-from larbinpy.database.base import Position, Unavailable
-from larbinpy.database.opening import open_writer
+from larbinpy.database.base import Unavailable
+from larbinpy.database.finder import DatabaseFinder
 from larbinpy.database.preparation import Gone
-from larbinpy.database.sqlite.finder import Finder
-from larbinpy.database.sqlite.schema import connect
-from larbinpy.database.sqlite.writer import Writer
+from larbinpy.database.sqlite.file import FileWriting, connect
+from larbinpy.database.writer import Writer
+from larbinpy.storage.spool import Position
 from tests.support.databasepages import prepared
 
 A, B, C = (f"http://a.example/{name}" for name in "abc")
@@ -65,20 +65,25 @@ def find(ask: Ask) -> Callable[[str], list[str]]:
 Find = Callable[[str], list[str]]
 
 
+def opened(writer: Writer) -> FileWriting:
+    assert isinstance(writer._base, FileWriting)
+    return writer._base
+
+
 def test_one_process_writes(path: Path, writer: Writer, ask: Ask) -> None:
     with pytest.raises(Unavailable, match=r"it\.db: in use: process \d+ writes"):
-        open_writer(str(path))
+        Writer(str(path))
     writer.write([prepared(A, "one")])
     writer.close()
-    again = open_writer(str(path))
+    again = Writer(str(path))
     again.close()
-    writer._lock.__init__(path)  # type: ignore[misc]  # the fixture closes it again
+    opened(writer)._lock.__init__(path)  # type: ignore[misc]  # the fixture closes it again
 
 
 def test_a_database_that_another_program_locks(path: Path, writer: Writer, ask: Ask) -> None:
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    writer._open().execute("PRAGMA busy_timeout=0")
+    opened(writer)._open().execute("PRAGMA busy_timeout=0")
     with pytest.raises(Unavailable, match="keeps the database locked"):
         writer.write([prepared(A, "one")])
     other.execute("ROLLBACK")
@@ -89,7 +94,7 @@ def test_a_database_that_another_program_locks(path: Path, writer: Writer, ask: 
 
 def test_a_full_disk_writes_nothing_and_passes(writer: Writer, ask: Ask) -> None:
     writer.write([prepared(A, "one", links=((C, "way"),))])
-    base = writer._open()
+    base = opened(writer)._open()
     (pages,) = base.execute("PRAGMA page_count").fetchone()
     base.execute(f"PRAGMA max_page_count={pages + 2}")
     with pytest.raises(Unavailable, match="disk is full"):
@@ -120,7 +125,7 @@ def test_a_body_moves_with_the_page_that_gets_another_number(
     writer.write([prepared(A, "words", at=T1, body=zstandard.compress(b"<p>words"))])
     monkeypatch.setattr("larbinpy.database.preparation.tokens", lambda text, lang: text.upper())
     writer.write([Gone(A, T2, 410)])
-    with closing(Finder(path)) as finder:
+    with closing(DatabaseFinder(str(path))) as finder:
         assert finder.body(A) == b"<p>words"
 
 
@@ -128,8 +133,8 @@ def test_a_durable_write_is_the_only_one_that_waits_for_the_disk(writer: Writer)
     normal, full = [(1,)], [(2,)]
     modes = []
     for durable in (False, True, False):
-        with writer._transaction(durable=durable) as base:
-            modes.append(base.execute("PRAGMA synchronous").fetchall())
+        with opened(writer).transaction(durable=durable) as tables:
+            modes.append(tables.base.execute("PRAGMA synchronous").fetchall())
     assert modes == [normal, full, normal]
 
 

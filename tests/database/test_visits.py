@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from larbinpy.database.base import Writer
-from larbinpy.database.opening import open_writer
 from larbinpy.database.preparation import Gone, Unchanged
+from larbinpy.database.writer import Writer
 from tests.support.databasepages import prepared
 from tests.support.databases import Database
 
@@ -22,7 +21,7 @@ def at(day: int, hour: int = 8) -> str:
 
 @pytest.fixture
 def writer(database: Database) -> Iterator[Writer]:
-    writer = open_writer(database.where)
+    writer = Writer(database.where)
     yield writer
     writer.close()
 

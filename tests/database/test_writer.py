@@ -7,9 +7,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from larbinpy.database.base import Position, Writer
-from larbinpy.database.opening import open_writer, verify
+from larbinpy.database.maintenance import verify
 from larbinpy.database.preparation import Gone, Unchanged, Visit
+from larbinpy.database.writer import Writer
+from larbinpy.storage.spool import Position
 from tests.support.databasepages import prepared
 from tests.support.databases import Database
 
@@ -22,7 +23,7 @@ Find = Callable[[str], list[str]]
 
 @pytest.fixture
 def writer(database: Database) -> Iterator[Writer]:
-    writer = open_writer(database.where)
+    writer = Writer(database.where)
     yield writer
     writer.close()
 
@@ -184,11 +185,11 @@ def test_anchors_found_later_are_brought_in(writer: Writer, ask: Ask, find: Find
 
 
 def test_anchors_are_brought_in_after_a_restart(database: Database) -> None:
-    writer = open_writer(database.where)
+    writer = Writer(database.where)
     writer.write([prepared(B, "two")])
     writer.write([prepared(A, "one", links=((B, "way"),))])
     writer.close()
-    writer = open_writer(database.where)
+    writer = Writer(database.where)
     drain(writer)
     writer.close()
     assert database.pages("anchor:way") == [1]
@@ -257,7 +258,7 @@ def test_any_order_of_visits_leaves_a_sound_database(database: Database) -> None
     @example([(0, 1, 1), (0, 1, 6), (1, 1, 1)])
     def check(visits: list[tuple[int, int, int]]) -> None:
         database.empty()
-        writer = open_writer(database.where)
+        writer = Writer(database.where)
         urls = set()
         for number, (page, text, kind) in enumerate(visits):
             url = f"http://a.example/{page}"

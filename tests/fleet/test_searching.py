@@ -11,8 +11,8 @@ import pytest
 from larbinpy.config import Config
 from larbinpy.crawl.fleet.remote import as_one, nodes_to_ask, order_of, shown_database
 from larbinpy.database.base import DatabaseError, Found, Hit, Wish
-from larbinpy.database.opening import verify
-from larbinpy.database.several import fields_of
+from larbinpy.database.finder import fields_of
+from larbinpy.database.maintenance import verify
 from larbinpy.fleet.board import SILENT, Board, Report
 from larbinpy.fleet.vault import CrawlState
 from tests.support.crawling import Asked, html, ok

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from experiments import searchcrawled, searchpages, searchscores, searchtimes
 
-from larbinpy.database.opening import open_finder
+from larbinpy.database.finder import DatabaseFinder
 from tests.support.suites import suite
 
 needs_nginx = pytest.mark.skipif(
@@ -19,7 +19,7 @@ def test_generated_pages_are_a_sound_database_that_answers_queries(tmp_path: Pat
     texts = searchpages.Texts(suite("main-text").parent)
     file = tmp_path / "made.db"
     searchpages.make(file, 300, texts, lambda made: None)
-    finder = open_finder(str(file))
+    finder = DatabaseFinder(str(file))
     assert finder.counts()["pages"] == 300
     finder.close()
     times = searchtimes.ask(file, texts, 1)

@@ -8,12 +8,11 @@ from typing import Any, Protocol
 import pymysql
 
 from larbinpy.database.base import AllOf, AnyOf, Condition, Finder
-from larbinpy.database.mysql import finder as mysql
+from larbinpy.database.finder import DatabaseFinder
 from larbinpy.database.mysql.index import columns_in, found, match
 from larbinpy.database.mysql.server import translated
-from larbinpy.database.sqlite import finder as sqlite
+from larbinpy.database.sqlite.file import connect
 from larbinpy.database.sqlite.index import expression
-from larbinpy.database.sqlite.schema import connect
 from larbinpy.search.query import Form, Item
 from tests.support.mariadb import MariaDb
 
@@ -56,7 +55,7 @@ class File:
         return number
 
     def finder(self, clock: Callable[[], float]) -> Finder:
-        return sqlite.Finder(self._path, clock)
+        return DatabaseFinder(self.where, clock)
 
     def rows(self, statement: str, *values: object) -> list[Any]:
         with closing(connect(self.where)) as base:
@@ -87,7 +86,7 @@ class OnServer:
         return number // 3
 
     def finder(self, clock: Callable[[], float]) -> Finder:
-        return mysql.Finder(self.where, clock)
+        return DatabaseFinder(self.where, clock)
 
     def rows(self, statement: str, *values: object) -> list[Any]:
         return _flat(self._ask(translated(statement), values, self._name))

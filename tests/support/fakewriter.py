@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from larbinpy.database.base import DatabaseError
 from larbinpy.database.preparation import Gone, Prepared, Visit
+from larbinpy.database.writer import Writer
 from larbinpy.revisit.round import DueAsk, DuePage
 from larbinpy.storage.spool import Position
 
@@ -64,7 +65,7 @@ def is_whole(page: Visit) -> bool:
     return isinstance(page, Prepared) and "cannot be written" not in page.more.decode()
 
 
-class FakeWriter:
+class FakeWriter(Writer):
     def __init__(self, database: FakeDatabase) -> None:
         self._database = database
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from larbinpy.database.base import Finder, Found, Wish
-from larbinpy.database.opening import open_writer
 from larbinpy.database.preparation import Prepared
+from larbinpy.database.writer import Writer
 from larbinpy.search.query import Query
 from tests.support.databasepages import prepared
 
@@ -34,7 +34,7 @@ PAGES = [
 
 def fill(where: str, pages: Sequence[Prepared]) -> None:
     """Write `pages`, and all that is deferred, into a database."""
-    writer = open_writer(where)
+    writer = Writer(where)
     writer.write(pages)
     while writer.tend():
         pass

@@ -16,7 +16,7 @@ from typing import BinaryIO
 from larbinpy.console.search.form import Frame
 from larbinpy.console.search.replies import Parse, Replies
 from larbinpy.database.base import Finder
-from larbinpy.database.several import open_finders
+from larbinpy.database.finder import open_finders
 from larbinpy.loop.clock import wall
 from larbinpy.search.query import Query, parse
 

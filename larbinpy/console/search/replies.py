@@ -39,8 +39,8 @@ from larbinpy.console.status.markup import (
 )
 from larbinpy.console.text import JSON, json_line, readable
 from larbinpy.database.base import Change, DatabaseError, Finder, Found, Wish
+from larbinpy.database.finder import fields_of
 from larbinpy.database.ranking import DEPTH
-from larbinpy.database.several import fields_of
 from larbinpy.search.query import Query
 
 #: Changes on a page, and in a part of the feed.

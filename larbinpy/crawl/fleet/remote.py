@@ -28,10 +28,9 @@ from larbinpy.console.search.form import FOUND, LONGEST_QUERY, Frame
 from larbinpy.console.terminal.prompt import Session
 from larbinpy.console.text import counted, duration, grouped, json_line, printable, roughly, size
 from larbinpy.crawl.fleet.frontier import Seeding, post_all
-from larbinpy.database.base import DatabaseError, Found, Wish
-from larbinpy.database.mysql.server import Address as DatabaseAddress
-from larbinpy.database.opening import is_server
-from larbinpy.database.several import found_of, merged, wish_of_each
+from larbinpy.database.base import Address as DatabaseAddress
+from larbinpy.database.base import DatabaseError, Found, Wish, is_server
+from larbinpy.database.finder import found_of, merged, wish_of_each
 from larbinpy.errors import UserError
 from larbinpy.fleet.board import ASKED, Answers, AreaLog, Board, all_did, explained, is_settled
 from larbinpy.fleet.identity import has_area, to_steer

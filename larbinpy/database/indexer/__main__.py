@@ -17,7 +17,7 @@ from larbinpy.database.indexer.indexer import Report, due_line, encoded
 from larbinpy.database.indexer.offline import CrawlPipe, IndexerLoop
 from larbinpy.database.indexer.reader import ReadOptions
 from larbinpy.database.indexer.readers import ReadersError
-from larbinpy.database.opening import open_writer
+from larbinpy.database.writer import Writer
 from larbinpy.loop.clock import clock
 from larbinpy.loop.poller import Poller
 from larbinpy.revisit.plan import Schedule, ScheduleSettings
@@ -39,7 +39,7 @@ def main(arguments: list[str]) -> int:
     loop = IndexerLoop(
         Path(folder),
         partial(
-            open_writer,
+            Writer,
             database,
             Schedule(ScheduleSettings.of(arguments[2:])),
             skip_near=options.skip_near,

@@ -17,8 +17,9 @@ from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from larbinpy.database.base import DatabaseError, Unavailable, Writer
+from larbinpy.database.base import DatabaseError, Unavailable
 from larbinpy.database.preparation import Gone, Visit
+from larbinpy.database.writer import Writer
 from larbinpy.errors import DamagedError, what_failed
 from larbinpy.loop.clock import Clock
 from larbinpy.loop.steps import Backoff

@@ -12,11 +12,10 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
-from larbinpy.database.base import Writer
 from larbinpy.database.indexer.indexer import Covered, Indexer, Lines, Report, ask_of
 from larbinpy.database.indexer.reader import MOST_MEMORY, ReadOptions
 from larbinpy.database.indexer.readers import Readers
-from larbinpy.database.opening import open_writer
+from larbinpy.database.writer import Writer
 from larbinpy.loop.child import command
 from larbinpy.loop.clock import Clock, clock
 from larbinpy.loop.poller import READ, Poller
@@ -172,7 +171,7 @@ def _opened(
     folder: Path, database: str, progress: Progress, options: ReadOptions
 ) -> Iterator[IndexerLoop]:
     poller = Poller()
-    opened = partial(open_writer, database, skip_near=options.skip_near)
+    opened = partial(Writer, database, skip_near=options.skip_near)
     loop = IndexerLoop(folder, opened, progress, poller, options, clock)
     try:
         yield loop

@@ -22,7 +22,6 @@ The full-text index on a server: adding pages to it, and removing them.
 """
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
@@ -43,8 +42,8 @@ from larbinpy.database.base import (
     plain,
 )
 from larbinpy.database.mysql.server import Server
-from larbinpy.database.ranking import CANDIDATES, Counts, Late, Scored
-from larbinpy.database.records import DATE, filters, one_of
+from larbinpy.database.ranking import CANDIDATES, FOUND, Late, Matches, Scored
+from larbinpy.database.records import filters, one_of
 from larbinpy.database.writing.batch import stored_tokens
 from larbinpy.search.query import Form, Item, Query
 
@@ -362,7 +361,7 @@ def weight(pages: int, having: int) -> float:
     return value if value > 0 else _LEAST_WEIGHT
 
 
-class Index:
+class ServerIndexing:
     """The changes of the index in one transaction; a page is removed by its number."""
 
     def __init__(self, server: Server, table: str = "ft") -> None:
@@ -447,8 +446,6 @@ _LENGTH = 200_000
 #: Seconds that numbers of pages with a word are kept.
 _KEPT = 60.0
 _MOST_KEPT = 10_000
-#: Hosts and languages that are counted in the answer.
-_FACETS = 20
 
 #: The rows of a SELECT. Raises `Late` after a time of the clock.
 Ask = Callable[[str, Sequence[Value], float], list[Value]]
@@ -477,7 +474,7 @@ class ServerIndex:
 
     def __init__(self, ask: Ask, query: Query, frequencies: Frequencies, limit: float) -> None:
         """`limit` is for reading hosts and types, a time of the clock."""
-        self.ask = ask
+        self.rows = ask
         self.frequencies = frequencies
         self.unwanted = query.unwanted
         self.filter, self.arguments = filters(
@@ -495,26 +492,54 @@ class ServerIndex:
         self.pages = pages
         self.mean = words / pages if pages and words else 1.0
 
-    def match(self, condition: Condition, until: float) -> "ServerMatches":
-        return ServerMatches(self, condition, until)
+    def match(self, condition: Condition, until: float) -> Matches:
+        matched = match(condition, self.unwanted)
+        if matched is None:
+            return Matches(0)
+        arguments = [*matched.arguments, *self.arguments]
+        if self.filter:
+            some = f"{self.matching('1', matched)} LIMIT {CANDIDATES + 1}"
+            statement = f"SELECT count(*) FROM ({some}) AS found"
+        else:
+            statement = self.matching("count(*)", matched)
+        total = int(self.rows(statement, arguments, until)[0][0])
+        newest = f"{self.matching('ft.page', matched)} ORDER BY ft.page DESC LIMIT {CANDIDATES}"
+        select = f"SELECT {FOUND} FROM ({newest}) AS newest JOIN page ON page.id = newest.page"
+        return Matches(total, select, arguments, condition)
 
-    def listed(self, until: float) -> "Listed":
-        return Listed(self, until)
+    def listed(self, until: float) -> Matches:
+        without = match(AnyOf(self.unwanted))
+        join, arguments = "", self.arguments
+        if without is not None:
+            # Joined as a table: asked for once, not for each page.
+            found = f"SELECT ft.page FROM ft WHERE {without.sql}"
+            join = f" LEFT JOIN ({found}) AS unwanted ON unwanted.page = page.id"
+            arguments = [*without.arguments, *arguments]
+        select = (
+            f"SELECT {FOUND} FROM page{join} WHERE "
+            f"page.gone IS NULL AND page.same_as IS NULL{self.filter}"
+            f"{' AND unwanted.page IS NULL' if join else ''}"
+            f" ORDER BY page.id DESC LIMIT {CANDIDATES + 1}"
+        )
+        count = f"SELECT count(*) FROM ({select}) AS found"
+        return Matches(int(self.rows(count, arguments, until)[0][0]), select, arguments)
 
     def some(self, condition: Condition, n: int, until: float) -> Scored:
         matched = match(condition, self.unwanted)
         if matched is not None:
             statement = f"{self.matching('ft.page', matched)} ORDER BY ft.page DESC LIMIT {n}"
             with suppress(Late):
-                rows = self.ask(statement, [*matched.arguments, *self.arguments], until)
+                rows = self.rows(statement, [*matched.arguments, *self.arguments], until)
                 return [(page, 0.0) for (page,) in rows]
         return []
 
     def has(self, page: int, condition: Condition, until: float) -> bool:
-        rows = self.ask("SELECT words FROM ft WHERE page = ?", (page,), until)
+        rows = self.rows("SELECT words FROM ft WHERE page = ?", (page,), until)
         return bool(rows and found(condition, columns_in(rows[0][0])))
 
-    def best(self, condition: Condition, n: int, until: float) -> Scored:
+    def best(
+        self, condition: Condition, n: int, until: float, among: Matches | None = None
+    ) -> Scored:
         sizes = dict(self._pre_ranked(condition, n, until))
         taken: list[int] = []
         words = 0
@@ -541,7 +566,7 @@ class ServerIndex:
             f" ORDER BY score DESC, ft.page DESC LIMIT {max(n, _SCORED)}) AS found"
         )
         arguments = [relevance(condition), *matched.arguments, *self.arguments]
-        return self.ask(statement, arguments, until)
+        return self.rows(statement, arguments, until)
 
     def _scores(
         self, condition: Condition, pages: list[int], sizes: dict[int, int], until: float
@@ -550,7 +575,7 @@ class ServerIndex:
             term: weight(self.pages, self.frequency(term, until)) for term in set(terms(condition))
         }
         where, arguments = one_of("page", pages)
-        rows = self.ask(
+        rows = self.rows(
             f"SELECT page, LEFT(words, {_LENGTH}) FROM ft WHERE {where}", arguments, until
         )
         scores = {}
@@ -564,104 +589,12 @@ class ServerIndex:
         join = " JOIN page ON page.id = ft.page" if self.filter else ""
         return f"SELECT {columns} FROM ft{join} WHERE {matched.sql}{self.filter}"
 
-    def facets(self, pages: str, arguments: Sequence[Value], until: float) -> tuple[Counts, Counts]:
-        """Numbers by host and by language of the pages that a SELECT has, by their ids."""
-        statement = (
-            f"SELECT page.host, page.lang, count(*) FROM ({pages}) AS found "
-            "JOIN page ON page.id = found.id WHERE page.gone IS NULL "
-            "GROUP BY page.host, page.lang"
-        )
-        hosts: Counter[int] = Counter()
-        langs: Counter[str] = Counter()
-        for host, lang, number in self.ask(statement, arguments, until):
-            hosts[host] += number
-            if lang is not None:
-                langs[lang] += number
-        return hosts.most_common(_FACETS), langs.most_common(_FACETS)
-
     def frequency(self, term: Term, until: float) -> int:
         def count() -> int:
             matched = match(term.condition())
             if matched is None:
                 return 0
             statement = f"SELECT count(*) FROM ft WHERE {matched.sql}"
-            return int(self.ask(statement, matched.arguments, until)[0][0])
+            return int(self.rows(statement, matched.arguments, until)[0][0])
 
         return self.frequencies.get(term, count)
-
-
-class ServerMatches:
-    """The `Matches` of a condition."""
-
-    def __init__(self, index: ServerIndex, condition: Condition, until: float) -> None:
-        self._index = index
-        self._condition = condition
-        self._match = match(condition, index.unwanted)
-        self.total = self._count(until)
-
-    def _count(self, until: float) -> int:
-        if self._match is None:
-            return 0
-        arguments = [*self._match.arguments, *self._index.arguments]
-        if self._index.filter:
-            some = f"{self._index.matching('1', self._match)} LIMIT {CANDIDATES + 1}"
-            statement = f"SELECT count(*) FROM ({some}) AS found"
-        else:
-            statement = self._index.matching("count(*)", self._match)
-        return int(self._index.ask(statement, arguments, until)[0][0])
-
-    def best(self, also: Condition | None, n: int, until: float) -> Scored:
-        condition = self._condition if also is None else AllOf((self._condition, also))
-        return self._index.best(condition, n, until) if self.total else []
-
-    def newest(self, n: int, until: float) -> Scored:
-        statement, arguments = self._select()
-        found = (
-            f"SELECT page.id FROM ({statement}) AS found JOIN page ON page.id = found.id "
-            f"ORDER BY {DATE} DESC, page.id DESC LIMIT {n}"
-        )
-        rows = self._index.ask(found, arguments, until) if statement else []
-        return [(page, 0.0) for (page,) in rows]
-
-    def facets(self, until: float) -> tuple[Counts, Counts]:
-        statement, arguments = self._select()
-        return self._index.facets(statement, arguments, until) if statement else ([], [])
-
-    def _select(self) -> tuple[str, list[Value]]:
-        """A SELECT of the newest matches, and its arguments; none if nothing matches."""
-        if self._match is None or not self.total:
-            return "", []
-        matching = self._index.matching("ft.page AS id", self._match)
-        statement = f"{matching} ORDER BY ft.page DESC LIMIT {CANDIDATES}"
-        return statement, [*self._match.arguments, *self._index.arguments]
-
-
-class Listed:
-    """The `Listing` of the pages that pass the filters."""
-
-    def __init__(self, index: ServerIndex, until: float) -> None:
-        self._index = index
-        without = match(AnyOf(index.unwanted))
-        join = ""
-        self._arguments: list[Value] = []
-        if without is not None:
-            # Joined as a table: asked for once, not for each page.
-            found = f"SELECT ft.page FROM ft WHERE {without.sql}"
-            join = f" LEFT JOIN ({found}) AS unwanted ON unwanted.page = page.id"
-            self._arguments = list(without.arguments)
-        self._arguments += index.arguments
-        self._pages = (
-            f"SELECT page.id AS id, {DATE} AS date FROM page{join} WHERE "
-            f"page.gone IS NULL AND page.same_as IS NULL{index.filter}"
-            f"{' AND unwanted.page IS NULL' if join else ''}"
-            f" ORDER BY page.id DESC LIMIT {CANDIDATES + 1}"
-        )
-        count = f"SELECT count(*) FROM ({self._pages}) AS found"
-        self.total = int(index.ask(count, self._arguments, until)[0][0])
-
-    def newest(self, n: int, until: float) -> Scored:
-        statement = f"SELECT id FROM ({self._pages}) AS found ORDER BY date DESC, id DESC LIMIT {n}"
-        return [(page, 0.0) for (page,) in self._index.ask(statement, self._arguments, until)]
-
-    def facets(self, until: float) -> tuple[Counts, Counts]:
-        return self._index.facets(self._pages, self._arguments, until)

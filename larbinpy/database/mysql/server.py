@@ -1,7 +1,5 @@
 """A connection to a MariaDB or MySQL server.
 
-The address of a database on a server: mysql://[USER@]HOST[:PORT]/NAME.
-
 Locks of the processes that write to one database: those of the server, by name (GET_LOCK).
 
 A connection holds them, and its end releases them: if a process is killed in mid-commit, once the
@@ -10,11 +8,6 @@ server has decided about that commit.
     the turn    for one transaction, or for the care of the database
     a spool     as long as a process fills the database from it
     a seat      the same, for a number that no other such process has (see `writing.anchors`)
-
-The tables on a server: those of sqlite/schema.py, which says what their columns are.
-
-`content.text` and `content.more` are in the zlib format; docs/search.md says how to read them.
-The table `ft` has the words of a page in one column (see words.py), and their number.
 """
 
 import configparser
@@ -25,49 +18,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from itertools import count
-from typing import Any, NamedTuple, Self
+from typing import Any
 
 import pymysql
 from pymysql.constants import CR, ER
 from pymysql.optionfile import Parser
 
-from larbinpy.database.base import Cursor, DatabaseError, Unavailable
-from larbinpy.search.segment import VERSION
+from larbinpy.database.base import Address, DatabaseError, Unavailable
 
 PORT = 3306
-
-_ADDRESS = re.compile(
-    r"(?:mysql|mariadb)://(?:(?P<user>[^@/:]*)@)?(?P<host>[\w.-]+|\[[0-9a-f:.]+\])"
-    r"(?::(?P<port>\d{1,5}))?/(?P<name>[\w$-]+)",
-    re.ASCII | re.IGNORECASE,
-).fullmatch
-
-
-class Address(NamedTuple):
-    user: str | None
-    host: str
-    #: None: that of the server's socket, or `PORT`.
-    port: int | None
-    name: str
-
-    @classmethod
-    def of(cls, text: str) -> Self:
-        """Raises `DatabaseError`, which does not show a password."""
-        match = _ADDRESS(text)
-        if match is not None:
-            port = int(match["port"]) if match["port"] else None
-            return cls(match["user"] or None, match["host"].strip("[]"), port, match["name"])
-        if "@" in text and ":" in text.partition("://")[2].rpartition("@")[0]:
-            hint = "put it into ~/.my.cnf, under [client], as password=..."
-            raise DatabaseError(f"a password in the URL of a database could be seen; {hint}")
-        shown = text.partition("?")[0]
-        raise DatabaseError(f"{shown[:60]!r} is not mysql://[USER@]HOST[:PORT]/NAME")
-
-    def __str__(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        port = f":{self.port}" if self.port else ""
-        return f"mysql://{host}{port}/{self.name}"
-
 
 #: The option file with user and password, as for the server's own client.
 OPTION_FILE = "~/.my.cnf"
@@ -122,9 +81,9 @@ class _Connection(pymysql.connections.Connection):
 
 
 class Server:
-    """A connection; it commits each statement, unless BEGIN was said.
+    """The `Tables` on a server; it commits each statement, unless BEGIN was said.
 
-    Statements are those of `writing.tables.Tables`. Raises `DatabaseError`.
+    Raises `DatabaseError`.
     """
 
     def __init__(self, where: str, patience: float) -> None:
@@ -143,15 +102,14 @@ class Server:
         #: Bytes that a statement or a row can have.
         self.packet = self._connection.limit = int(packet)
 
-    def execute(self, statement: str, arguments: Sequence[Any] = (), /) -> Cursor:
-        cursor: Any = self._connection.cursor()
+    def execute(self, statement: str, arguments: Sequence[Any] = (), /) -> Any:
+        cursor = self._connection.cursor()
         with mysql_errors(self.address):
             cursor.execute(translated(statement), tuple(arguments))
-        answer: Cursor = cursor
-        return answer
+        return cursor
 
     def executemany(self, statement: str, rows: Iterable[Sequence[Any]], /) -> None:
-        cursor: Any = self._connection.cursor()
+        cursor = self._connection.cursor()
         cursor.max_stmt_length = min(cursor.max_stmt_length, self.packet // 2)
         with mysql_errors(self.address):
             cursor.executemany(translated(statement), list(rows))
@@ -195,6 +153,7 @@ class Server:
 def translated(statement: str) -> str:
     """A statement of SQLite as PyMySQL and the server take it."""
     statement = statement.replace("%", "%%").replace("?", "%s")
+    statement = statement.replace("BEGIN IMMEDIATE", "BEGIN")
     statement = statement.replace("INSERT OR REPLACE", "REPLACE")
     statement = statement.replace("INSERT OR IGNORE", "INSERT IGNORE")
     return _RESERVED.sub(r"`\1`", statement)
@@ -324,87 +283,3 @@ def _take(server: Server, name: str, wait: int) -> bool:
 
 def _free(server: Server, name: str) -> None:
     server.execute("SELECT RELEASE_LOCK(?)", (name,))
-
-
-#: Version of the tables. A program opens only those of its own version.
-FORMAT = 5
-
-_COMMON = "ENGINE=InnoDB ROW_FORMAT=DYNAMIC CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
-#: Names and columns, indexes included; those of pages may be of any length.
-TABLES = {
-    "meta": "key VARCHAR(190) PRIMARY KEY, value MEDIUMTEXT",
-    "host": """
-        id BIGINT AUTO_INCREMENT PRIMARY KEY, name VARCHAR(500) NOT NULL UNIQUE,
-        sample LONGBLOB, sample_size BIGINT, sample_of BIGINT,
-        wrong VARCHAR(40), agreed BIGINT NOT NULL DEFAULT 0,
-        contradicted BIGINT NOT NULL DEFAULT 0""",
-    "page": """
-        id BIGINT AUTO_INCREMENT PRIMARY KEY, key BIGINT NOT NULL UNIQUE, url MEDIUMTEXT NOT NULL,
-        host BIGINT NOT NULL, status INT, type VARCHAR(190), charset VARCHAR(190),
-        lang VARCHAR(35), title MEDIUMTEXT, site_name MEDIUMTEXT, author MEDIUMTEXT,
-        summary MEDIUMTEXT, published VARCHAR(40), modified VARCHAR(40), image MEDIUMTEXT,
-        canonical MEDIUMTEXT, comments BIGINT, clicks BIGINT, size BIGINT, depth BIGINT,
-        via MEDIUMTEXT, fetched VARCHAR(40) NOT NULL, first_seen VARCHAR(40) NOT NULL,
-        changed VARCHAR(40) NOT NULL, visits BIGINT NOT NULL, changes BIGINT NOT NULL,
-        etag MEDIUMTEXT, last_modified MEDIUMTEXT, text_hash BIGINT, same_as BIGINT,
-        near BIGINT, near1 BIGINT, near2 BIGINT, near3 BIGINT, near4 BIGINT,
-        missing VARCHAR(40), moved_to MEDIUMTEXT, gone VARCHAR(40), due VARCHAR(40),
-        observed DOUBLE NOT NULL DEFAULT 0, exposure DOUBLE NOT NULL DEFAULT 0,
-        announces BIGINT NOT NULL DEFAULT 0, indexed BIGINT,
-        INDEX page_host (host), INDEX page_lang (lang), INDEX page_type (type),
-        INDEX page_fetched (fetched), INDEX page_gone (gone), INDEX page_due (due),
-        INDEX page_moved_to (moved_to(190)), INDEX page_text_hash (text_hash),
-        INDEX page_same_as (same_as), INDEX page_near (near),
-        INDEX page_near1 (near1, same_as, near), INDEX page_near2 (near2, same_as, near),
-        INDEX page_near3 (near3, same_as, near), INDEX page_near4 (near4, same_as, near),
-        INDEX page_canonical (canonical(190))""",
-    "content": """
-        page BIGINT PRIMARY KEY, anchors MEDIUMTEXT, text LONGBLOB, text_size BIGINT,
-        more LONGBLOB, more_size BIGINT""",
-    "body": "page BIGINT PRIMARY KEY, zstd LONGBLOB, size BIGINT",
-    "change": """
-        at VARCHAR(40) NOT NULL, page BIGINT NOT NULL, kind VARCHAR(10) NOT NULL,
-        text_hash BIGINT, target MEDIUMTEXT,
-        INDEX change_page (page, at), INDEX change_at (at, page)""",
-    "announced": "target BIGINT PRIMARY KEY, date VARCHAR(40) NOT NULL",
-    "anchor": "target BIGINT NOT NULL, text VARCHAR(190) NOT NULL, PRIMARY KEY (target, text)",
-    "fresh": "id BIGINT PRIMARY KEY, target BIGINT NOT NULL, text VARCHAR(190) NOT NULL",
-}
-#: The index, without that of the words.
-WORDS = "page BIGINT PRIMARY KEY, size BIGINT NOT NULL, words LONGTEXT"
-
-
-class NotOurs(DatabaseError):
-    """The tables are another program's, or of another version."""
-
-
-def make(server: Server, name: str, columns: str) -> None:
-    server.execute(f"CREATE TABLE IF NOT EXISTS {name} ({columns}) {_COMMON}")
-
-
-def check(server: Server, *, write: bool) -> None:
-    """Make the tables if `write` and there are none; raise `NotOurs` if they are not ours."""
-    rows = server.rows(
-        "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()"
-    )
-    tables = {name for (name,) in rows}
-    if tables and "meta" not in tables:
-        raise NotOurs(f"{server.address}: a database of another program; name another one")
-    values = dict(server.rows("SELECT key, value FROM meta")) if tables else {}
-    version = values.get("format")
-    if version is None:
-        if not write:
-            raise NotOurs(f"{server.address}: an empty database; crawl first")
-        _make(server)
-    elif version != str(FORMAT):
-        age = "a newer larbinpy" if int(version) > FORMAT else "an older larbinpy"
-        line = f"made by {age} (format {version}, not {FORMAT}); fill a new one"
-        raise NotOurs(f"{server.address}: {line}")
-
-
-def _make(server: Server) -> None:
-    # Each statement is a transaction: `meta` comes first and its row `format` last.
-    for name, columns in TABLES.items():
-        make(server, name, columns)
-    make(server, "ft", f"{WORDS}, FULLTEXT INDEX (words)")
-    server.execute("REPLACE INTO meta VALUES ('segmenter', ?), ('format', ?)", (VERSION, FORMAT))

@@ -7,12 +7,10 @@ The full-text index of a database file: adding pages to it, and removing them.
 
 import json
 import sqlite3
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any as Value
-from typing import Self
 
 from larbinpy.database.base import (
     FIELDS,
@@ -25,8 +23,8 @@ from larbinpy.database.base import (
     fingerprint,
     plain,
 )
-from larbinpy.database.ranking import CANDIDATES, Counts, Late, Scored
-from larbinpy.database.records import DATE, filters
+from larbinpy.database.ranking import CANDIDATES, FOUND, Late, Matches, Scored
+from larbinpy.database.records import filters
 from larbinpy.database.writing.batch import stored_tokens
 from larbinpy.search.query import Form, Item, Query
 
@@ -77,7 +75,7 @@ _COUNT = (
 _MARKS = ", ".join("?" * len(FIELDS))
 
 
-class Index:
+class FileIndexing:
     """The changes of the index in one transaction.
 
     They are collected and applied in the order of the rows: FTS5 keeps them in memory and writes
@@ -173,9 +171,6 @@ _LISTED = 50_000
 #: reads a page of the index by three of them.
 _INSTRUCTIONS = 500
 
-#: Hosts and languages that are counted in the answer.
-_FACETS = 20
-
 
 class TimeLimit:
     """Interrupts the statements of a connection."""
@@ -239,14 +234,53 @@ class FtsIndex:
             return most + 1
         return int(rows[0][0])
 
-    def match(self, condition: Condition, until: float) -> "FtsMatches":
-        return FtsMatches(self, condition).count(until)
+    def match(self, condition: Condition, until: float) -> Matches:
+        match = expression(condition, self.unwanted)
+        if not match:
+            return Matches(0)
+        if self.filter:
+            # They are noted, so that the pages are looked at once.
+            statement = f"{self.matching('rowid')} ORDER BY rowid DESC LIMIT {CANDIDATES + 1}"
+            rows = self.rows(statement, [match, *self.arguments], until)
+            total, newest = len(rows), "SELECT value AS id FROM json_each(?)"
+            arguments = [json.dumps([page for (page,) in rows[:CANDIDATES]])]
+        else:
+            statement = "SELECT count(*) FROM ft WHERE ft MATCH ?"
+            total, arguments = int(self.rows(statement, (match,), until)[0][0]), [match]
+            newest = f"{self.matching('rowid AS id')} ORDER BY rowid DESC LIMIT {CANDIDATES}"
+        select = f"SELECT {FOUND} FROM ({newest}) AS newest CROSS JOIN page ON page.id = newest.id"
+        return Matches(total, select, arguments, condition)
 
-    def best(self, condition: Condition, n: int, until: float) -> Scored:
-        return FtsMatches(self, condition).best(None, n, until)
+    def best(
+        self, condition: Condition, n: int, until: float, among: Matches | None = None
+    ) -> Scored:
+        match = expression(condition, self.unwanted)
+        if not match:
+            return []
+        columns = f"rowid, {_SCORE} AS score"
+        newest = f"{self.matching(columns)} ORDER BY rowid DESC LIMIT {CANDIDATES}"
+        arguments: Sequence[Value] = self.arguments
+        if self.filter and among is not None:
+            noted = "+rowid IN (SELECT value FROM json_each(?))"
+            newest = f"SELECT {columns} FROM ft WHERE ft MATCH ? AND {noted}"
+            arguments = among.arguments
+        statement = f"SELECT * FROM ({newest}) ORDER BY score DESC, rowid DESC LIMIT {n}"
+        return self.rows(statement, [match, *arguments], until)
 
-    def listed(self, until: float) -> "Listed":
-        return Listed(self, until)
+    def listed(self, until: float) -> Matches:
+        # The list of few pages comes from an index; many are found by looking at the last ones.
+        order = "" if self.has_few else "ORDER BY page.id DESC"
+        without = expression(AnyOf(self.unwanted))
+        condition = " AND page.id NOT IN (SELECT rowid FROM ft WHERE ft MATCH ?)" if without else ""
+        select = (
+            f"SELECT {FOUND} FROM page WHERE page.gone IS NULL AND page.same_as IS NULL"
+            f"{self.filter}{condition} {order} LIMIT {CANDIDATES}"
+        )
+        arguments = [*self.arguments, *([without] if without else [])]
+        total = CANDIDATES + 1
+        if self.has_few:
+            total = int(self.rows(f"SELECT count(*) FROM ({select})", arguments, until)[0][0])
+        return Matches(total, select, arguments)
 
     def some(self, condition: Condition, n: int, until: float) -> Scored:
         found: Scored = []
@@ -280,104 +314,6 @@ class FtsIndex:
         """All rows of a statement. Raises `Late`."""
         with self.limit.until(until):
             return self.base.execute(statement, arguments).fetchall()
-
-    def facets(self, pages: str, arguments: Sequence[Value], until: float) -> tuple[Counts, Counts]:
-        """Numbers by host and by language of the pages that a SELECT has, by their ids."""
-        hosts: Counter[int] = Counter()
-        langs: Counter[str] = Counter()
-        statement = (
-            f"SELECT page.host, page.lang FROM ({pages}) AS found "
-            "CROSS JOIN page ON page.id = found.id WHERE page.gone IS NULL"
-        )
-        with self.limit.until(until):
-            for host, lang in self.base.execute(statement, arguments):
-                hosts[host] += 1
-                if lang is not None:
-                    langs[lang] += 1
-        return hosts.most_common(_FACETS), langs.most_common(_FACETS)
-
-
-class FtsMatches:
-    """The `Matches` of a condition, once they are counted."""
-
-    def __init__(self, index: FtsIndex, condition: Condition) -> None:
-        self._index = index
-        self._condition = condition
-        #: The newest matches, if there are filters; so the pages are looked at once.
-        self._newest: str | None = None
-        self.total = 0
-
-    def count(self, until: float) -> Self:
-        index = self._index
-        match = expression(self._condition, index.unwanted)
-        if match and not index.filter:
-            statement = "SELECT count(*) FROM ft WHERE ft MATCH ?"
-            self.total = int(index.rows(statement, (match,), until)[0][0])
-        elif match:
-            statement = f"{index.matching('rowid')} ORDER BY rowid DESC LIMIT {CANDIDATES + 1}"
-            rows = index.rows(statement, [match, *index.arguments], until)
-            self._newest = json.dumps([page for (page,) in rows[:CANDIDATES]])
-            self.total = len(rows)
-        return self
-
-    def best(self, also: Condition | None, n: int, until: float) -> Scored:
-        newest, arguments = self._select(f"rowid, {_SCORE} AS score", also)
-        statement = f"SELECT * FROM ({newest}) ORDER BY score DESC, rowid DESC LIMIT {n}"
-        return self._index.rows(statement, arguments, until) if arguments else []
-
-    def newest(self, n: int, until: float) -> Scored:
-        newest, arguments = self._select("rowid AS id", None)
-        statement = (
-            f"SELECT page.id, 0.0 FROM ({newest}) AS found CROSS JOIN page ON page.id = found.id "
-            f"ORDER BY {DATE} DESC, page.id DESC LIMIT {n}"
-        )
-        return self._index.rows(statement, arguments, until) if arguments else []
-
-    def facets(self, until: float) -> tuple[Counts, Counts]:
-        newest, arguments = self._select("rowid AS id", None)
-        return self._index.facets(newest, arguments, until) if arguments else ([], [])
-
-    def _select(self, columns: str, also: Condition | None) -> tuple[str, list[Value]]:
-        """A SELECT of the newest matches, and its arguments; none if nothing matches."""
-        parts = (self._condition,) if also is None else (self._condition, also)
-        match = expression(AllOf(parts), self._index.unwanted)
-        if not match:
-            return "", []
-        if self._newest is not None and (also is None or self.total <= CANDIDATES):
-            statement = (
-                f"SELECT {columns} FROM ft WHERE ft MATCH ? "
-                "AND +rowid IN (SELECT value FROM json_each(?))"
-            )
-            return statement, [match, self._newest]
-        statement = f"{self._index.matching(columns)} ORDER BY rowid DESC LIMIT {CANDIDATES}"
-        return statement, [match, *self._index.arguments]
-
-
-class Listed:
-    """The `Listing` of the pages that pass the filters."""
-
-    def __init__(self, index: FtsIndex, until: float) -> None:
-        self._index = index
-        # The list of few pages comes from an index; many are found by looking at the last ones.
-        order = "" if index.has_few else f"ORDER BY page.id DESC LIMIT {CANDIDATES}"
-        without = expression(AnyOf(index.unwanted))
-        condition = " AND page.id NOT IN (SELECT rowid FROM ft WHERE ft MATCH ?)" if without else ""
-        self._pages = (
-            f"SELECT page.id AS id, {DATE} AS date FROM page WHERE "
-            f"page.gone IS NULL AND page.same_as IS NULL{index.filter}{condition} {order}"
-        )
-        self._arguments = [*index.arguments, *([without] if without else [])]
-        self.total = CANDIDATES + 1
-        if index.has_few:
-            statement = f"SELECT count(*) FROM ({self._pages})"
-            self.total = int(index.rows(statement, self._arguments, until)[0][0])
-
-    def newest(self, n: int, until: float) -> Scored:
-        statement = f"SELECT id, 0.0 FROM ({self._pages}) ORDER BY date DESC, id DESC LIMIT {n}"
-        return self._index.rows(statement, self._arguments, until)
-
-    def facets(self, until: float) -> tuple[Counts, Counts]:
-        return self._index.facets(self._pages, self._arguments, until)
 
 
 def _among(column: str, values: Sequence[Value]) -> tuple[str, list[Value]]:

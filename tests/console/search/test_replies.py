@@ -25,7 +25,8 @@ from larbinpy.console.search.results import found_page, snippet
 from larbinpy.console.search.stored import stored_page
 from larbinpy.console.status.markup import SEARCH
 from larbinpy.database.base import Found, Hit, Stored, Unavailable
-from larbinpy.database.opening import open_finder, open_writer
+from larbinpy.database.finder import DatabaseFinder
+from larbinpy.database.writer import Writer
 from larbinpy.search.query import Query
 from larbinpy.search.query import parse as real_parse
 from tests.support.databasepages import prepared
@@ -352,11 +353,11 @@ def test_any_stored_page_can_be_shown(columns: Any, text: str, more: Any) -> Non
 def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replies]:
     """Replies from a database file."""
     path = str(tmp_path_factory.mktemp("base") / "larbinpy.db")
-    writer = open_writer(path)
+    writer = Writer(path)
     texts = ["Solar energy is free", "\u592a\u9633\u80fd\u662f\u4e00\u79cd\u80fd\u6e90", PAYLOAD]
     writer.write([prepared(f"http://a.test/{n}", text, title=text) for n, text in enumerate(texts)])
     writer.close()
-    made = Replies(lambda: open_finder(path), lambda text, known: real_parse(text, known, 1.8e9))
+    made = Replies(lambda: DatabaseFinder(path), lambda text, known: real_parse(text, known, 1.8e9))
     yield made
     made.close()
 

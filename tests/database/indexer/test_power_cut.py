@@ -16,7 +16,7 @@ import pytest
 
 from larbinpy.database.indexer.indexer import Covered, Indexer, Report
 from larbinpy.database.indexer.reader import ReadOptions, read_page
-from larbinpy.database.opening import open_writer
+from larbinpy.database.writer import Writer
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.storage import spool
@@ -52,7 +52,7 @@ class Machine:
         self.spool = SpoolWriter(self._disk / "spool", segment_size=6000)
         self._indexer = Indexer(
             self._disk / "spool",
-            partial(open_writer, str(self.database)),
+            partial(Writer, str(self.database)),
             self._hear,
             keep_bodies=False,
             clock=lambda: self.now,

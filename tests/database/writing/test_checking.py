@@ -3,7 +3,7 @@
 from typing import Any, cast
 
 from larbinpy.database.base import Tables
-from larbinpy.database.writing.filling import pieces
+from larbinpy.database.maintenance import pieces
 
 
 class DamagedTree:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from larbinpy.database.sqlite.schema import connect
+from larbinpy.database.sqlite.file import connect
 from larbinpy.database.writing.scheduling import Scheduling
 from larbinpy.revisit.plan import Evidence, Schedule
 

@@ -1,119 +1,20 @@
-"""Pages on their way into the tables, with the position of the spool that they come from.
+"""Care of a database of any kind: index it again, check it, make it small and fast.
 
-Trouble in a database, as far as it shows in tables that all kinds have.
+A crawl that fills a file has to end before; those that fill a database on a server wait meanwhile.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from random import Random
 
-from larbinpy.database.base import DatabaseError, Index, Position, Tables, fingerprint
-from larbinpy.database.preparation import Gone, Prepared, Unchanged, Visit
-from larbinpy.database.records import Records
-from larbinpy.database.writing.anchors import Anchors
-from larbinpy.database.writing.batch import Batch, Samples, stored_tokens
-from larbinpy.database.writing.scheduling import Scheduling, due_pages
-from larbinpy.loop.clock import wall
-from larbinpy.page import timestamp
-from larbinpy.revisit.plan import Schedule
-from larbinpy.revisit.round import DueAsk, DuePage
+from larbinpy.database.base import FIELDS, DatabaseError, Progress, Tables, fingerprint
+from larbinpy.database.dialect import dialect
+from larbinpy.database.records import Rows, read_page
+from larbinpy.database.writer import Writer
+from larbinpy.database.writing.batch import stored_tokens
+from larbinpy.loop.clock import clock
 from larbinpy.search.segment import VERSION
 
-#: Names of hosts whose numbers are remembered.
-_HOSTS = 100_000
-#: Targets that `tend` looks at in one piece, and pages that it indexes again: 50 ms.
-_LOOKS, _TENDED = 250, 12
-
-
-class Filling:
-    """The work of a `Writer` within its transactions; after one that failed, make a new one."""
-
-    def __init__(
-        self,
-        base: Tables,
-        index: Index,
-        schedule: Schedule | None = None,
-        seat: int = 0,
-        *,
-        skip_near: bool = False,
-    ) -> None:
-        """`seat`: see `Anchors`; two processes must not have the same. `skip_near`: see `Batch`."""
-        self._base = base
-        self._scheduling = Scheduling(base, schedule or Schedule())
-        self._index = index
-        self._hosts: dict[str, int] = {}
-        self._samples = Samples(base)
-        self._anchors = Anchors(base, seat)
-        self._skip_near = skip_near
-
-    def position(self, spool: str) -> Position | None:
-        """As `Writer.position`."""
-        name, _, run = spool.partition("-")
-        key = (f"spool:{name}",)
-        row = self._base.execute("SELECT value FROM meta WHERE key = ?", key).fetchone()
-        if row is None:
-            return None
-        segment, offset, *known = row[0].split()
-        return Position(int(segment), int(offset)) if known == run.split() else Position(0, 0)
-
-    def write(self, pages: Sequence[Visit], spool: str | None, position: Position | None) -> None:
-        self._samples.renew()
-        self._scheduling.plan(wall())
-        self._scheduling.note(pages)
-        batch = self._batch(pages)
-        for page in pages:
-            match page:
-                case Gone():
-                    batch.gone(page)
-                case Unchanged():
-                    batch.unchanged(page)
-                case Prepared():
-                    batch.put(page)
-        batch.apply()
-        self._scheduling.write(pages)
-        self._anchors.merge()
-        if spool is not None and position is not None:
-            name, _, run = spool.partition("-")
-            at = f"{position.segment} {position.offset} {run}".rstrip()
-            self._base.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (f"spool:{name}", at))
-        if len(self._hosts) > _HOSTS:
-            self._hosts.clear()
-
-    def due(self, ask: DueAsk) -> list[DuePage]:
-        """As `Writer.due`."""
-        return due_pages(self._base, ask, wall())
-
-    def _batch(self, pages: Sequence[Visit] = ()) -> Batch:
-        now = timestamp(wall())
-        return Batch(
-            *(self._base, self._index, self._hosts, self._samples, self._anchors),
-            now,
-            pages,
-            skip_near=self._skip_near,
-        )
-
-    def tend(self) -> bool:
-        """Merge texts of links, or index some pages again that links found later have texts for.
-
-        Returns whether more is left.
-        """
-        if self._anchors.is_done:
-            return False
-        if self._anchors.settle():
-            return True
-        batch = self._batch()
-        brought = 0
-        targets = list(self._anchors.take(_LOOKS))
-        for number, target in enumerate(targets, 1):
-            brought += batch.bring_in(target)
-            if brought >= _TENDED:
-                self._anchors.note(targets[number:])
-                break
-        batch.apply()
-        return not self._anchors.is_done
-
-
-#: Called with what is done now, how much of it is done, and how much there is.
-Progress = Callable[[str, int, int], None]
 #: Whether the index finds a page by a word; else what is wrong, in words.
 Finds = Callable[[int, str], bool | str]
 
@@ -126,6 +27,58 @@ MOST_LINES = 20
 DAMAGED = "is damaged"
 #: The pages that should be in the index.
 INDEXED = "FROM page WHERE gone IS NULL AND same_as IS NULL"
+
+
+def rebuild(where: str, progress: Progress) -> int:
+    """Index all pages of a database again, from what is stored; return their number.
+
+    Searches go on in the old index until the new one takes its place; if it is killed the old one
+    stays. What belongs to rows of `page` that were deleted is removed. Raises `DatabaseError`,
+    `Unavailable` while a crawl fills the file; so do the next two.
+    """
+    with dialect(where).care(where, True) as care:
+        base, index = care.base, care.new_index()
+        total, done = count(base, f"SELECT count(*) {INDEXED}"), 0
+        for pages in pieces(base, INDEXED):
+            progress("indexing pages", done, total)
+            made = []
+            base.execute("BEGIN IMMEDIATE")
+            for page in pages:
+                tokens = stored_tokens(base, page) or ("",) * len(FIELDS)
+                index.put(page, tokens)
+                made.append((page, fingerprint(tokens)))
+            index.apply()
+            base.executemany("INSERT INTO made VALUES (?, ?)", made)
+            base.execute("COMMIT")
+            done += len(pages)
+        progress("indexing pages", done, total)
+        care.use_index(progress)
+        return done
+
+
+def verify(where: str, progress: Progress) -> list[str]:
+    """Check a database: tables, index, and that each page is found; return lines of trouble."""
+    with dialect(where).care(where, False) as care:
+        lines = list(care.trouble(progress))
+        lines += care.told(_counted(care.base, *care.entries))
+        lines += care.told(_lost_pages(care.base, care.finds, progress))
+        if care.hint and any(line.startswith("file: ") or DAMAGED in line for line in lines):
+            lines.append(care.hint)
+    return lines
+
+
+def optimize(where: str, progress: Progress) -> None:
+    """Bring in the texts of links, and make a database smaller and searches faster."""
+    kind = dialect(where)
+    # There has to be one: a writer makes it.
+    kind.reading(where, clock).close()
+    progress("texts of links", 0, 1)
+    with closing(Writer(where)) as writer:
+        while writer.tend():
+            pass
+    with kind.care(where, True) as care:
+        care.forget_new()
+        care.tidy(progress)
 
 
 def count(base: Tables, query: str) -> int:
@@ -150,7 +103,7 @@ def pieces(base: Tables, pages: str) -> Iterator[list[int]]:
         last = numbers[-1]
 
 
-def counted(base: Tables, table: str, column: str) -> Iterator[str]:
+def _counted(base: Tables, table: str, column: str) -> Iterator[str]:
     """Trouble that shows in numbers of rows; `column` of `table` has the pages of the index."""
     version = count(base, "SELECT value FROM meta WHERE key = 'segmenter'")
     if version != VERSION:
@@ -193,17 +146,16 @@ def counted(base: Tables, table: str, column: str) -> Iterator[str]:
             yield f"{number} {trouble}"
 
 
-def lost_pages(base: Tables, finds: Finds, progress: Progress) -> Iterator[str]:
+def _lost_pages(base: Tables, finds: Finds, progress: Progress) -> Iterator[str]:
     """Pages that cannot be read, that the index does not find by one of their words, or whose words
     it had changed."""
     total = count(base, "SELECT count(*) FROM page")
     random = Random(17)
-    records = Records(base.execute)
     done = unread = lost = 0
     for pages in pieces(base, "FROM page WHERE 1"):
         progress("looking for each page", done, total)
         for page in pages:
-            if trouble := _unread(records, page):
+            if trouble := _unread(base.execute, page):
                 unread += 1
                 number = unread
             else:
@@ -220,10 +172,10 @@ def lost_pages(base: Tables, finds: Finds, progress: Progress) -> Iterator[str]:
         yield f"{lost - MOST_LINES} other pages of that kind; --rebuild indexes all again"
 
 
-def _unread(records: Records, page: int) -> str:
+def _unread(rows: Rows, page: int) -> str:
     """Why a page cannot be read; empty if it can."""
     try:
-        stored = records.read(page)
+        stored = read_page(rows, "page.id = ?", page)
     except DatabaseError as error:
         return str(error)
     except UnicodeDecodeError as error:

@@ -1,4 +1,4 @@
-"""The tables of the database file, and opening it.
+"""A content database in one file: its tables, and opening it to read, to write, or to care for it.
 
 Texts are UTF-8. `content.text`, `content.more` and `host.sample` are in the zlib format; the
 `sqlite3` shell reads a text by ``sqlar_uncompress(text, text_size)``. Times are ISO 8601 in UTC.
@@ -10,14 +10,32 @@ The lock of the one process that writes a database.
 
 import errno
 import fcntl
+import json
 import os
+import shutil
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
-from larbinpy.database.base import FIELDS, DatabaseError, Unavailable
+from larbinpy.database.base import (
+    FIELDS,
+    FORMAT,
+    DatabaseError,
+    NotOurs,
+    Opened,
+    Progress,
+    Unavailable,
+    check_format,
+)
+from larbinpy.database.preparation import Visit
+from larbinpy.database.records import Rows
+from larbinpy.database.sqlite.index import FileIndexing, FtsIndex, Joining, TimeLimit, distinct
+from larbinpy.database.writing.batch import forget_deleted
+from larbinpy.loop.clock import Clock
+from larbinpy.search.query import Query
 from larbinpy.search.segment import VERSION
 
 #: Errors that do not pass by waiting: the path or the rights are wrong.
@@ -79,8 +97,6 @@ class Lock:
         os.close(self._fd)
 
 
-#: Version of the tables. A program opens only files of its own version.
-FORMAT = 5
 #: Bytes of a block of the file.
 BLOCK = 16 << 10
 #: "larb": marks the file as ours, in its header (PRAGMA application_id).
@@ -209,10 +225,6 @@ def make_index(base: sqlite3.Connection, name: str) -> None:
         base.execute(f"INSERT INTO {name}({name}, rank) VALUES (?, ?)", (setting, value))
 
 
-class NotOurs(DatabaseError):
-    """The file is another program's, or of another version, or damaged."""
-
-
 class Damaged(DatabaseError):
     """SQLite cannot read a part of the file; `why` is what it says."""
 
@@ -332,9 +344,7 @@ def _check(base: sqlite3.Connection, path: str | Path, *, make: bool) -> None:
         raise NotOurs(f"{path}: an empty database; crawl first")
     if application != APPLICATION:
         raise NotOurs(f"{path}: a database of another program; name another file")
-    if version != FORMAT:
-        age = "a newer larbinpy" if version > FORMAT else "an older larbinpy"
-        raise NotOurs(f"{path}: made by {age} (format {version}, not {FORMAT}); fill a new one")
+    check_format(path, version)
 
 
 def _make(base: sqlite3.Connection) -> None:
@@ -350,3 +360,373 @@ def _make(base: sqlite3.Connection) -> None:
     )
     make_index(base, "ft")
     base.execute("COMMIT")
+
+
+#: KiB of the file that a finder keeps in memory.
+_KEPT = 64 * 1024
+#: Pages whose languages are counted; counting a million takes 0.1 s.
+_DRAWN = 2000
+
+
+class FileReading:
+    """A connection that only reads."""
+
+    def __init__(self, where: str, clock: Clock) -> None:
+        self._path = where
+        self._clock = clock
+        self._open()
+
+    def _open(self) -> None:
+        still = still_state(self._path)
+        self._base = connect(self._path)
+        with sqlite_errors(self._path):
+            self._base.execute(f"PRAGMA cache_size=-{_KEPT}")
+        self._limit = TimeLimit(self._base, self._clock)
+        # A writer may have left meanwhile.
+        self._still = still or still_state(self._path)
+
+    @contextmanager
+    def asked(self) -> Iterator[None]:
+        with sqlite_errors(self._path):
+            if self._still is not None and self._still != still_state(self._path):
+                old = self._base
+                self._open()
+                old.close()
+            yield
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        with self.asked():
+            self._base.execute("BEGIN")
+            try:
+                yield
+            finally:
+                self._base.execute("ROLLBACK")
+
+    def rows(self, statement: str, arguments: Sequence[Any], /) -> Iterable[tuple[Any, ...]]:
+        return self._base.execute(statement, arguments)
+
+    def rows_until(self, until: float) -> Rows:
+        return self.rows
+
+    def index(self, query: Query, until: float) -> FtsIndex:
+        return FtsIndex(self._base, self._limit, query, self._clock)
+
+    def languages(self) -> list[str]:
+        """All languages, in the order of their frequency among pages that are drawn evenly."""
+        (last,) = self._base.execute("SELECT max(id) FROM page").fetchone()
+        drawn = range(last or 0, 0, -max(1, (last or 0) // _DRAWN))
+        rows = self._base.execute(
+            "SELECT lang, count(*) FROM page WHERE id IN (SELECT value FROM json_each(?)) "
+            "AND lang IS NOT NULL GROUP BY lang",
+            (json.dumps(list(drawn)),),
+        )
+        counts = dict(rows.fetchall())
+        return sorted(distinct(self._base, "lang"), key=lambda lang: (-counts.get(lang, 0), lang))
+
+    def size(self) -> int:
+        files = (Path(f"{self._path}{end}") for end in ("", "-wal"))
+        return sum(file.stat().st_size for file in files if file.exists())
+
+    def close(self) -> None:
+        self._base.close()
+
+
+#: kB of the file that are kept in memory.
+_CACHE = 32 << 10
+#: Blocks of the log after which they are moved into the file. Blocks that change again and again
+#: are moved once.
+_CHECKPOINT = (16 << 20) // BLOCK
+#: Bytes of the log's file that are kept after it was moved. While readers read it grows.
+_LONG_LOG = 64 << 20
+#: Milliseconds to wait, at the end, for searches that read the log.
+_PATIENCE = 2000
+#: Shares of unused blocks from which the file is made shorter, and until which; blocks at a time.
+_MANY, _FEW, _GIVEN = 0.05, 0.01, (1 << 20) // BLOCK
+
+
+class FileWriting:
+    """The one connection that writes, with the lock."""
+
+    def __init__(self, where: str) -> None:
+        self._path = Path(where)
+        self._lock = Lock(self._path)
+        self._base: sqlite3.Connection | None = None
+        # The file that is open, which need not be that of this name any more.
+        self._file: os.stat_result | None = None
+        self._shrinking = False
+        try:
+            self._open()
+        except BaseException:
+            self._lock.release()
+            raise
+
+    @contextmanager
+    def asked(self, spool: str | None = None) -> Iterator[Opened]:
+        self._open()
+        with sqlite_errors(self._path):
+            yield self._opened
+
+    @contextmanager
+    def fitted(self, pages: Sequence[Visit]) -> Iterator[tuple[Sequence[Visit], list[str]]]:
+        yield pages, []
+
+    @contextmanager
+    def transaction(self, spool: str | None = None, *, durable: bool = False) -> Iterator[Opened]:
+        """`durable`: a commit with synchronous=FULL syncs the log, and with it all earlier ones."""
+        base = self._open()
+        try:
+            with sqlite_errors(self._path):
+                if durable:
+                    base.execute("PRAGMA synchronous=FULL")
+                base.execute("BEGIN IMMEDIATE")
+                yield self._opened
+                if durable:
+                    # A transaction without a change would not sync.
+                    base.execute("UPDATE meta SET value = value WHERE key = 'format'")
+                base.execute("COMMIT")
+                if durable:
+                    base.execute("PRAGMA synchronous=NORMAL")
+        except BaseException:
+            with suppress(sqlite3.Error):
+                base.execute("ROLLBACK")
+            self._disconnect()
+            raise
+
+    def tend(self) -> bool:
+        """Join a piece of the index, or give some unused blocks back."""
+        with self.transaction():
+            if self._joining.is_due:
+                self._joining.step()
+                return True
+        base = self._open()
+        with sqlite_errors(self._path):
+            self._shrinking = self._is_loose(base)
+            if self._shrinking:
+                # Not by `execute`: that does one step of a statement without rows, here one block.
+                base.executescript(f"PRAGMA incremental_vacuum({_GIVEN})")
+        return self._shrinking
+
+    def _is_loose(self, base: sqlite3.Connection) -> bool:
+        """Whether the file has many unused blocks; while they are given back, some."""
+        (unused,) = base.execute("PRAGMA freelist_count").fetchone()
+        (blocks,) = base.execute("PRAGMA page_count").fetchone()
+        return bool(unused > blocks * (_FEW if self._shrinking else _MANY))
+
+    def close(self) -> None:
+        try:
+            if self._base is not None:
+                complete(self._base)
+            self._disconnect()
+        finally:
+            self._lock.release()
+
+    def _open(self) -> sqlite3.Connection:
+        if self._base is not None and not self._is_there():
+            # The log that has the old file's name would be taken for the new one's.
+            complete(self._base)
+            self._disconnect()
+            raise Unavailable(f"{self._path}: was deleted or replaced while it was written")
+        if self._base is None:
+            base = connect(self._path, write=True)
+            try:
+                with sqlite_errors(self._path):
+                    prepare_to_write(base)
+                    self._opened = Opened(base, FileIndexing(base))
+                    self._joining = Joining(base)
+            except BaseException:
+                base.close()
+                raise
+            self._base = base
+            self._file = os.stat(self._path)
+        return self._base
+
+    def _is_there(self) -> bool:
+        """Whether the open file still has its name."""
+        try:
+            return self._file is not None and os.path.samestat(self._file, os.stat(self._path))
+        except OSError:
+            return False
+
+    def _disconnect(self) -> None:
+        if self._base is not None:
+            base, self._base = self._base, None
+            with suppress(sqlite3.Error):
+                base.close()
+
+
+def complete(base: sqlite3.Connection) -> None:
+    """Move the log into the file, so that the file can be copied, also while others read it.
+
+    The last connection that closes does so, too, but not if that one only reads.
+    """
+    with suppress(sqlite3.Error):
+        base.execute(f"PRAGMA busy_timeout={_PATIENCE}")
+        base.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def prepare_to_write(base: sqlite3.Connection) -> None:
+    """Set how a connection writes: what it keeps in memory, and when it syncs."""
+    for setting in (
+        f"cache_size=-{_CACHE}",
+        "synchronous=NORMAL",
+        f"wal_autocheckpoint={_CHECKPOINT}",
+        f"journal_size_limit={_LONG_LOG}",
+        # Debian's SQLite overwrites what is deleted: blocks that leave the index, above all.
+        "secure_delete=OFF",
+    ):
+        base.execute(f"PRAGMA {setting}")
+
+
+#: Lines of trouble with the file.
+_LINES = 20
+#: Share of unused blocks from which VACUUM is worth its time.
+_LOOSE = 0.1
+
+
+class FileCare:
+    """A file that no other process writes."""
+
+    entries = "ft_docsize", "id"
+
+    def __init__(self, path: Path, base: sqlite3.Connection) -> None:
+        self._path = path
+        self.base = base
+        self.hint = salvage_hint(path)
+
+    def new_index(self) -> FileIndexing:
+        """The database grows by its size."""
+        self.forget_new()
+        # The text of such pages is overwritten, in the index, too.
+        self.base.execute("PRAGMA secure_delete=ON")
+        self.base.execute("BEGIN IMMEDIATE")
+        if not forget_deleted(self.base):
+            self.base.execute("PRAGMA secure_delete=OFF")
+        self.base.execute("COMMIT")
+        make_index(self.base, "ft_new")
+        self.base.execute("CREATE TABLE made (page INTEGER PRIMARY KEY, indexed INTEGER)")
+        return FileIndexing(self.base, "ft_new")
+
+    def use_index(self, progress: Progress) -> None:
+        """In one transaction."""
+        base = self.base
+        base.execute("PRAGMA synchronous=FULL")
+        base.execute("BEGIN IMMEDIATE")
+        base.execute(
+            "UPDATE page SET indexed = (SELECT made.indexed FROM made WHERE made.page = page.id)"
+        )
+        base.execute("DROP TABLE made")
+        base.execute("DROP TABLE ft")
+        base.execute("ALTER TABLE ft_new RENAME TO ft")
+        base.execute("INSERT OR REPLACE INTO meta VALUES ('segmenter', ?)", (VERSION,))
+        base.execute("COMMIT")
+
+    def forget_new(self) -> None:
+        self.base.execute("DROP TABLE IF EXISTS ft_new")
+        self.base.execute("DROP TABLE IF EXISTS made")
+
+    def trouble(self, progress: Progress) -> Iterator[str]:
+        # Bytes that are no letters are an error of their page, and not of Python's module.
+        self.base.text_factory = bytes.decode
+        progress("checking the file", 0, 1)
+        yield from self.told(_file_trouble(self.base))
+        progress("checking the index", 0, 1)
+        yield from _index_trouble(self.base)
+
+    def told(self, check: Iterable[str]) -> Iterator[str]:
+        try:
+            yield from check
+        except sqlite3.DatabaseError as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_CORRUPT:
+                raise
+            yield f"file: {error}"
+
+    def finds(self, page: int, word: str) -> bool | str:
+        ask = "SELECT 1 FROM ft WHERE ft MATCH ? AND rowid = ?"
+        try:
+            return self.base.execute(ask, (f'"{word}"', page)).fetchone() is not None
+        except sqlite3.DatabaseError as error:
+            return str(error)
+
+    def tidy(self, progress: Progress) -> None:
+        """Join the parts of the index, and give unused space back."""
+        progress("joining the index", 0, 1)
+        joining = Joining(self.base)
+        while joining.step():
+            pass
+        progress("statistics", 0, 1)
+        self.base.execute("PRAGMA analysis_limit=1000")
+        self.base.execute("ANALYZE")
+        _shrink(self.base, self._path, progress)
+
+
+def _file_trouble(base: sqlite3.Connection) -> Iterator[str]:
+    # All of a table that the other checks do not read.
+    base.execute("SELECT count(at), count(kind), count(target) FROM change").fetchone()
+    for (told,) in base.execute(f"PRAGMA integrity_check({_LINES})").fetchall():
+        for line in told.splitlines():
+            if line != "ok" and not line.startswith("***"):
+                yield f"file: {line}"
+
+
+def _index_trouble(base: sqlite3.Connection) -> Iterator[str]:
+    try:
+        try:
+            base.execute("INSERT INTO ft(ft) VALUES ('integrity-check')")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_READONLY:
+                raise
+            # That writes nothing, but needs the right to. So all of the index is read.
+            base.execute("CREATE VIRTUAL TABLE temp.words USING fts5vocab(main, ft, row)")
+            base.execute("SELECT sum(cnt) FROM temp.words").fetchone()
+    except sqlite3.DatabaseError as error:
+        yield f"index: {error}; --rebuild repairs it"
+
+
+@contextmanager
+def file_care(where: str, write: bool) -> Iterator[FileCare]:
+    path = Path(where)
+    connect(path).close()
+    if not write and not can_write(path):
+        with closing(connect(path)) as base, sqlite_errors(path):
+            yield FileCare(path, base)
+        return
+    with at_rest(path), closing(connect(path, write=True)) as base, sqlite_errors(path):
+        prepare_to_write(base)
+        yield FileCare(path, base)
+        complete(base)
+
+
+@contextmanager
+def at_rest(path: Path) -> Iterator[None]:
+    """Keep other processes from writing the file in the block. Raises `Unavailable` if one does."""
+    lock = Lock(path)
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _shrink(base: sqlite3.Connection, path: Path, progress: Progress) -> None:
+    """VACUUM, if it gives much back and the disk has room for it: it writes the file twice."""
+    blocks, unused, size = (
+        int(base.execute(f"PRAGMA {name}").fetchone()[0])
+        for name in ("page_count", "freelist_count", "page_size")
+    )
+    if unused < blocks * _LOOSE:
+        return
+    if shutil.disk_usage(path.absolute().parent).free < 2.2 * blocks * size:
+        progress("no room on the disk to give space back", 1, 1)
+        return
+    progress("giving space back", 0, 1)
+    # Its temporary file lies beside the database, not in memory and not in /tmp.
+    base.execute("PRAGMA temp_store=FILE")
+    before = os.environ.get("SQLITE_TMPDIR")
+    os.environ["SQLITE_TMPDIR"] = str(path.absolute().parent)
+    try:
+        base.execute("VACUUM")
+    finally:
+        if before is None:
+            del os.environ["SQLITE_TMPDIR"]
+        else:
+            os.environ["SQLITE_TMPDIR"] = before

@@ -1,4 +1,6 @@
-"""Several databases, such as those of the nodes of a crawl, as one that is read.
+"""Answers questions from a database of any kind; it reads only.
+
+Several databases, such as those of the nodes of a crawl, as one that is read.
 
 Answers to a query on their way from one process to another: JSON of bounded size.
 
@@ -8,18 +10,151 @@ The answers of several databases to one query as one answer.
 import heapq
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, replace
 from itertools import islice
+from math import inf
 from operator import attrgetter
 from typing import Any
 
-from larbinpy.database.base import Change, Finder, Found, Hit, Stored, Wish
-from larbinpy.database.opening import open_finder
-from larbinpy.database.preparation import dumped
-from larbinpy.database.ranking import DEPTH
+import zstandard
+
+from larbinpy.database.base import Change, DatabaseError, Finder, Found, Hit, Stored, Wish
+from larbinpy.database.dialect import dialect
+from larbinpy.database.preparation import dumped, target_of
+from larbinpy.database.ranking import DEPTH, HitReader, Late, find
+from larbinpy.database.records import STORED, read_page, stored
 from larbinpy.loop.clock import Clock, clock
 from larbinpy.search.query import Query
+from larbinpy.url import canonical, typed
+
+#: Seconds; a crawl may be adding the first pages of a language.
+_LANGUAGES_KEPT = 10.0
+#: Shares of the time limit at which facets and snippets are given up.
+_FACETS, _SNIPPETS = 0.9, 1.0
+
+_CHANGE = "SELECT c.at, page.url, c.kind, coalesce(page.title, ''), c.target "
+#: Rows that are read at once: a long reading would keep a writer's log from being emptied.
+_BATCH = 200
+_GONE = "SELECT count(*) FROM page WHERE gone IS NOT NULL"
+_COUNTS = {
+    # The pages that are gone have an index, the others do not.
+    "pages": f"SELECT count(*) - ({_GONE}) FROM page",
+    "gone": _GONE,
+    "hosts": "SELECT count(*) FROM host",
+}
+
+
+class DatabaseFinder:
+    """The `Finder` of the database `where`. Many may be open while a writer writes."""
+
+    def __init__(self, where: str, clock: Clock = clock) -> None:
+        """Raises `DatabaseError`, also if there is none."""
+        self._clock = clock
+        self._base = dialect(where).reading(where, clock)
+        self._languages: list[str] = []
+        self._languages_until = -inf
+
+    def close(self) -> None:
+        self._base.close()
+
+    def languages(self) -> Sequence[str]:
+        now = self._clock()
+        if now >= self._languages_until:
+            self._languages_until = now + _LANGUAGES_KEPT
+            with self._base.asked():
+                self._languages = self._base.languages()
+        return self._languages
+
+    def search(self, query: Query, wish: Wish) -> Found:
+        start = self._clock()
+        until = start + wish.limit
+        languages = self.languages()
+        found = Found(cut=True, notes=list(query.notes))
+        with self._base.snapshot(), suppress(Late):
+            index = self._base.index(query, until)
+            ranked = find(index, query, wish, languages, self._clock)
+            hits = HitReader(self._base.rows_until(until), self._clock)
+            found.hits = hits.read(ranked, query, wish, start + _SNIPPETS * wish.limit)
+            found.cut, found.missing, found.total = ranked.cut, ranked.missing, ranked.total
+            if wish.facets and ranked.matches is not None:
+                hits.count_facets(index, ranked.matches, found, start + _FACETS * wish.limit)
+        found.seconds = self._clock() - start
+        return found
+
+    def show(self, url: str) -> Stored | None:
+        with self._base.asked():
+            key = self._key(url)
+            return None if key is None else read_page(self._base.rows, "page.key = ?", key)
+
+    def fetched(self, url: str) -> str | None:
+        with self._base.asked():
+            row = self._row("SELECT fetched FROM page WHERE page.key = ?", target_of(url))
+        return None if row is None else row[0]
+
+    def body(self, url: str) -> bytes | None:
+        with self._base.asked():
+            ask = "SELECT body.zstd FROM body JOIN page ON page.id = body.page WHERE page.key = ?"
+            row = self._row(ask, self._key(url))
+        try:
+            return None if row is None else zstandard.decompress(row[0])
+        except (zstandard.ZstdError, TypeError) as error:
+            why = f"its body in the database is damaged ({error})"
+            raise DatabaseError(f"{url}: {why}") from None
+
+    def history(self, url: str) -> list[Change]:
+        with self._base.asked():
+            rows = self._base.rows(
+                f"{_CHANGE} FROM change AS c JOIN page ON page.id = c.page "
+                # Of changes in one second a page that is new comes first.
+                "WHERE page.key = ? ORDER BY c.at, c.kind <> 'new', c.kind, c.target",
+                (self._key(url),),
+            )
+            return [Change(*row) for row in rows]
+
+    def changes(self, since: str) -> Iterator[Change]:
+        with self._base.asked():
+            rows = self._base.rows(
+                f"{_CHANGE} FROM change AS c JOIN page ON page.id = c.page "
+                "WHERE c.at >= ? ORDER BY c.at, c.page",
+                (since,),
+            )
+            yield from (Change(*row) for row in rows)
+
+    def latest(self, n: int, skip: int = 0) -> list[Change]:
+        newest = "SELECT at, page, kind, target FROM change ORDER BY at DESC, page DESC"
+        with self._base.asked():
+            rows = self._base.rows(
+                f"{_CHANGE} FROM ({newest} LIMIT {n} OFFSET {skip}) AS c "
+                "JOIN page ON page.id = c.page ORDER BY c.at DESC, c.page DESC",
+                (),
+            )
+            return [Change(*row) for row in rows]
+
+    def pages(self) -> Iterator[Stored]:
+        ask = f"{STORED} WHERE page.id > ? AND page.gone IS NULL ORDER BY page.id LIMIT {_BATCH}"
+        last = -(1 << 63)
+        with self._base.asked():
+            while rows := list(self._base.rows(ask, (last,))):
+                last = rows[-1][0]
+                yield from map(stored, rows)
+
+    def counts(self) -> dict[str, int]:
+        with self._base.asked():
+            counts = {name: int(self._row(ask)[0]) for name, ask in _COUNTS.items()}
+            return counts | {"bytes": self._base.size()}
+
+    def _key(self, url: str) -> int | None:
+        """The key of a URL as people type it, or as it stands; None if no page has it."""
+        spellings = dict.fromkeys((typed(url), canonical(url), url))
+        keys = [target_of(spelling) for spelling in spellings if spelling is not None]
+        ask = "SELECT 1 FROM page WHERE page.key = ?"
+        return next((key for key in keys if self._row(ask, key)), None)
+
+    def _row(self, ask: str, *arguments: Any) -> Any:
+        """The first row of a SELECT, None if there is none."""
+        return next(iter(self._base.rows(ask, arguments)), None)
+
 
 #: Bytes of all hits, about. A thousand usual ones have as many.
 _MOST = 512 << 10
@@ -108,18 +243,18 @@ def _sum(counts: Iterable[Sequence[tuple[str, int]]]) -> list[tuple[str, int]]:
 def open_finders(places: Sequence[str]) -> Finder:
     """Open the databases `places` to read, as one. Raises `DatabaseError`."""
     if len(places) == 1:
-        return open_finder(places[0])
+        return DatabaseFinder(places[0])
     with ExitStack() as opened:
         finders = []
         for place in places:
-            finders.append(open_finder(place))
+            finders.append(DatabaseFinder(place))
             opened.callback(finders[-1].close)
         opened.pop_all()
     return SeveralFinders(finders)
 
 
 class SeveralFinders:
-    """The `database.base.Finder` of several databases.
+    """The `Finder` of several databases.
 
     If more than one has a page, the one that was fetched last counts.
     """
