@@ -75,7 +75,7 @@ def test_an_order_reaches_each_node_and_their_answers_the_operator(boards: Board
 def test_who_joins_later_does_not_get_old_orders_but_the_settings(boards: Boards) -> None:
     operator, node = boards(), boards()
     operator.open(SETTINGS)
-    operator.change("waitDuration", "2.5", None, 100)
+    operator.change("waitDuration", "2.5", None)
     heard: list[str] = []
     node.vault.on_order = lambda order, text: heard.append(text)
     node.begin("a", SETTINGS)
@@ -94,26 +94,26 @@ def test_shares_are_never_more_than_the_limit(boards: Boards) -> None:
     for _ in range(60):
         number = random.randrange(3)
         wanted = max(0, totals[number] + random.randint(-5, 20))
-        drawn = nodes[number].draw(f"s{number}", wanted, 100)
-        assert nodes[number].draw(f"s{number}", drawn.total, 100) == drawn, "not repeatable"
+        drawn = nodes[number].draw(f"s{number}", wanted)
+        assert nodes[number].draw(f"s{number}", drawn.total) == drawn, "not repeatable"
         totals[number] = drawn.total
         assert sum(totals.values()) + drawn.left == 100
         assert drawn.left >= 0
-    nodes[0].change("limitPage", "150", 150, 100)
-    assert nodes[0].draw("s0", totals[0], 100).left == 150 - sum(totals.values())
+    nodes[0].change("limitPage", "150", 150)
+    assert nodes[0].draw("s0", totals[0]).left == 150 - sum(totals.values())
 
 
 def test_a_lower_limit_takes_nothing_back_that_was_drawn(boards: Boards) -> None:
     node, operator = boards(), boards()
     node.open(SETTINGS)
     operator.find()
-    assert node.draw("a", 50, 100) == (50, 50, 100)
-    operator.change("limitPage", "30", 30, 100)
-    assert node.draw("a", 60, 100) == (50, -20, 30)
-    assert node.draw("b", 10, 100) == (0, -20, 30)
+    assert node.draw("a", 50) == (50, 50, 100)
+    operator.change("limitPage", "30", 30)
+    assert node.draw("a", 60) == (50, -20, 30)
+    assert node.draw("b", 10) == (0, -20, 30)
     # Its node gives back what it has not fetched.
-    assert node.draw("a", 25, 100) == (25, 5, 30)
-    assert node.draw("b", 10, 100) == (5, 0, 30)
+    assert node.draw("a", 25) == (25, 5, 30)
+    assert node.draw("b", 10) == (5, 0, 30)
 
 
 def test_the_time_of_a_crawl_begins_with_its_first_node(
@@ -224,7 +224,7 @@ def test_a_crawl_is_forgotten_whole_and_only_if_nobody_runs(
     assert node.commit(3, "a.1", 1, commit) is Verdict.DONE
     node.vault.read(lambda answer: None, "a", {"session": "a.1"})
     node.order("save")
-    node.draw("s", 5, 100)
+    node.draw("s", 5)
     join = f"redis://127.0.0.1:{shared_redis.port}/{name}"
     with Remote(join) as remote, pytest.raises(UserError, match=r"nodes run \(a\)"):
         remote.forget()

@@ -1,6 +1,5 @@
 """A crawl as a node: its turns in the vault, its shards that leave, and its end."""
 
-from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -84,7 +83,6 @@ class Node:
         self.name = name
         self.mode = Mode()
         self.outputs = Outputs()
-        self.sessions = count(1)
         self.board = MemoryBoard(fleet.engine, fleet.posted, lambda: latency)
         folder = fleet.folder / name
         folder.mkdir()
@@ -97,10 +95,7 @@ class Node:
             self.board,  # type: ignore[arg-type]
             self.journal,
             frontier,
-            lambda: f"{name}.1-{next(self.sessions)}",
-            lambda session: False,
             config,
-            config.limit_page,
             Identity("crawl", "crawl", folder),
             self.mode,
             fleet.clock,
@@ -281,8 +276,9 @@ def test_a_node_that_was_away_begins_anew_once_it_may_open_requests(fleet: Fleet
 def test_a_node_whose_session_is_lost_begins_anew(fleet: Fleet) -> None:
     node = fleet.node("a")
     fleet.go(5.0)
-    node.board.bury("a.1-1", 5, lambda answer: None)
-    node.board.quit("a.1-1", lambda answer: None)
+    session = node.member.node.session
+    node.board.bury(session, 5, lambda answer: None)
+    node.board.quit(session, lambda answer: None)
     with pytest.raises(Restart, match="others took this node for dead"):
         fleet.go(3.0)
 

@@ -20,8 +20,8 @@ class Board:
     def answer(self, order: str, answer: Mapping[str, Any], then: Then[None]) -> None:
         self._tell(then, order, answer["node"], answer["did"])
 
-    def change(self, key: str, value: str, pages: int | None, first: int, then: Then[str]) -> None:
-        self._tell(then, key, value, pages, first)
+    def change(self, key: str, value: str, pages: int | None, then: Then[str]) -> None:
+        self._tell(then, key, value, pages)
 
     def declare(self, old: CrawlState, new: CrawlState, then: Then[CrawlState]) -> None:
         self._tell(then, old, new)
@@ -78,7 +78,7 @@ def test_the_answer_to_an_order_is_given_until_redis_has_it() -> None:
 
 def steering_of(board: Board) -> Steering:
     node: Any = None
-    return Steering(board, node, node, Config(), 100, Mode(), lambda: 0.0)  # type: ignore[arg-type]
+    return Steering(board, node, node, Config(), Mode(), lambda: 0.0)  # type: ignore[arg-type]
 
 
 def test_settings_and_states_are_given_until_redis_has_them() -> None:
@@ -87,7 +87,7 @@ def test_settings_and_states_are_given_until_redis_has_them() -> None:
     assert steering.pass_on()
     steering.change("limitPage", "50", 50)
     steering.declare(CrawlState.RUNNING, CrawlState.PAUSED)
-    given = [("limitPage", "50", 50, 100), (CrawlState.RUNNING, CrawlState.PAUSED)]
+    given = [("limitPage", "50", 50), (CrawlState.RUNNING, CrawlState.PAUSED)]
     assert board.told == given and not steering.pass_on()
     for _ in given:
         board.reply(Away())

@@ -17,7 +17,7 @@ class Node:
         self.delay = 0.0
         self.board = MemoryBoard(self.engine, Posted(self.pages), lambda: self.delay)
         self.mode = Mode()
-        self.page_limit = PageLimit(self.board, limit, limit, self.mode)  # type: ignore[arg-type]
+        self.page_limit = PageLimit(self.board, limit, self.mode)  # type: ignore[arg-type]
         self.page_limit.begin("a", 0)
         self.fetched = 0
 

@@ -23,6 +23,7 @@ class BoardAsker(Asker):
     def __init__(self, address: str, area: AreaLog | None = None) -> None:
         super().__init__(address)
         self.vault = RedisBoard(self.client, area)
+        self.vault.first_limit = 100
 
 
 Boards = Callable[..., BoardAsker]

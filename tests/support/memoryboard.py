@@ -77,7 +77,7 @@ class MemoryBoard(MemoryVault):
     def news(self) -> list[str]:
         return []
 
-    def draw(self, share: str, total: int, limit: int, then: Then[Drawn | None]) -> None:
+    def draw(self, share: str, total: int, then: Then[Drawn | None]) -> None:
         self._ask(lambda data, now: self._posted.pages.draw(share, total), then)
 
     def read(

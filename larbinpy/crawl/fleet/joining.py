@@ -168,7 +168,7 @@ class Fleet:
         self._was_finished = crawl.state is CrawlState.FINISHED
         name = vault.client.address.name
         self._identity = Identity(crawl.id, name, Path(config.state_dir))
-        self._first_limit = to_steer(OnBoard(crawl, {}, 0, 0)).limit_page
+        vault.first_limit = to_steer(OnBoard(crawl, {}, 0, 0)).limit_page
         self._asker = asker
         self._clock = context.clock
         self._wall = context.wall
@@ -302,21 +302,18 @@ class Fleet:
 
     def member(self, frontier: Frontier, mode: Mode, feeder: Feeder) -> Membership:
         assert isinstance(frontier, SharedFrontier)
-        config = self.config
-        return Membership(
+        member = Membership(
             self.vault,
             self.journal,
             frontier,
-            lambda: session_name(config.node, self._identity.share),
-            has_ended,
-            config,
-            self._first_limit,
+            self.config,
             self._identity,
             mode,
             self._clock,
             feeder,
-            self._give,
         )
+        member.give = self._give
+        return member
 
     def share_names(
         self, make: Callable[[NameCache | None], Resolver]

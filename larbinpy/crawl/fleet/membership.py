@@ -27,7 +27,7 @@ from larbinpy.crawl.network import Network
 from larbinpy.crawl.on_disk import OnDisk
 from larbinpy.fetch.fetcher import Fetcher
 from larbinpy.fetch.options import Request
-from larbinpy.fleet.identity import Identity
+from larbinpy.fleet.identity import Identity, has_ended, session_name
 from larbinpy.fleet.journal import Journal
 from larbinpy.fleet.node import Node, Thinning
 from larbinpy.fleet.ownership import shards_by_site
@@ -273,17 +273,12 @@ class Membership:
         vault: RedisBoard,
         journal: Journal,
         frontier: SharedFrontier,
-        name_session: Callable[[], str],
-        has_ended: Callable[[str], bool],
         config: Config,
-        first_limit: int,
         identity: Identity,
         mode: Mode,
         clock: Clock,
         inner: Feeder = NO_FEEDER,
-        give: Callable[[Sequence[str]], bool] = lambda seeds: False,
     ) -> None:
-        """`give` gives seeds to a crawl that had some before; False if it has none yet."""
         area = None if vault.area is None else SharedArea(config.stay, vault.area)
         frontier.begin(journal, shards_by_site(config.shards), area)
         self._vault = vault
@@ -292,21 +287,22 @@ class Membership:
         self._mode = mode
         self._clock = clock
         self._inner = inner
-        self._give = give
         self._frontier = frontier
+        #: Gives seeds to a crawl that had some before; False if it has none yet.
+        self.give: Callable[[Sequence[str]], bool] = lambda seeds: False
         self._local = LocalShards(frontier, clock)
         self.node = Node(
             vault,
             self._local,
             journal,
-            name_session,
+            lambda: session_name(config.node, identity.share),
             has_ended,
             config.shards,
             config.wait_duration,
         )
         self._thinning = Thinning(vault, journal)
         #: The side that other nodes and operators see and change.
-        self.steering = Steering(vault, self.node, journal, config, first_limit, mode, clock)
+        self.steering = Steering(vault, self.node, journal, config, mode, clock)
         self._next = -inf
         self._was_open = True
         # The line when requests are opened.
@@ -331,7 +327,7 @@ class Membership:
             disk.seed(seeds)
             return bool(seeds)
 
-        if self._give(seeds):
+        if self.give(seeds):
             disk.learn_logins(seeds)
         else:
             self._local.seed = seed

@@ -380,7 +380,7 @@ class Remote:
             found = self._ask(partial(self._board.find, cleared=forgets))
             #: The settings as they are now, as far as they are needed here.
             self.config = to_steer(found)
-            self._first_limit = to_steer(found._replace(changed={})).limit_page
+            self._board.first_limit = to_steer(found._replace(changed={})).limit_page
         except BaseException:
             self.close()
             raise
@@ -469,7 +469,7 @@ class Remote:
         self.config = config
         keyword = SETTINGS[key.lower()].keyword
         pages = config.limit_page if keyword == "limitPage" else None
-        give = partial(self._board.change, keyword, value, pages, self._first_limit)
+        give = partial(self._board.change, keyword, value, pages)
         return all_did(*self._gather(give, _PATIENCE))
 
     def save(self) -> Answer:

@@ -43,10 +43,9 @@ _PAUSE = 2.0
 class PageLimit:
     """Draws shares as they are used up, and lets the engine have them through its mode."""
 
-    def __init__(self, board: RedisBoard, limit: int, first_limit: int, mode: Mode) -> None:
-        """`limit` is limitPage now, and `first_limit` as the crawl was made with it."""
+    def __init__(self, board: RedisBoard, limit: int, mode: Mode) -> None:
+        """`limit` is limitPage now."""
         self._board = board
-        self._first_limit = first_limit
         self._share = PageShare(limit)
         self._name = ""
         self._mode = mode
@@ -110,7 +109,7 @@ class PageLimit:
                 self._apply()
 
         self._is_drawing = True
-        self._board.draw(self._name, total, self._first_limit, drawn)
+        self._board.draw(self._name, total, drawn)
 
 
 #: Seconds between two reports.
@@ -300,23 +299,20 @@ class Steering:
         node: Node,
         journal: Journal,
         config: Config,
-        first_limit: int,
         mode: Mode,
         clock: Clock,
     ) -> None:
-        """`first_limit` is limitPage as the crawl was made with it."""
         self._board = board
         self._node = node
         self._journal = journal
         self._shards = config.shards
-        self._first_limit = first_limit
         self._mode = mode
         self._clock = clock
         # What is asked here outlives the sessions of the node.
         self._asked = Session()
         self._work: Work | None = None
         self._reports = Reports(board, node, config)
-        self._page_limit = PageLimit(board, config.limit_page, first_limit, mode)
+        self._page_limit = PageLimit(board, config.limit_page, mode)
         #: The orders to this node.
         self.orders = Orders(board, config.node)
         #: The seeds that this node passes on.
@@ -386,7 +382,7 @@ class Steering:
         """Change a setting of all nodes; `pages` is limitPage if it is that."""
         again = partial(self.change, key, value, pages)
         then = self._asked.then(_ignore, again)
-        self._board.change(key, value, pages, self._first_limit, then)
+        self._board.change(key, value, pages, then)
 
     def limited(self, limit: int) -> None:
         """limitPage was changed."""

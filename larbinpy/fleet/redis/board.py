@@ -281,6 +281,8 @@ class RedisBoard(RedisVault):
     def __init__(self, client: Client, area: AreaLog | None = None) -> None:
         super().__init__(client)
         self.area = area
+        #: limitPage as the crawl was made with it.
+        self.first_limit = 0
         #: Called with the id and the text of each order.
         self.on_order: Callable[[str, str], None] = lambda order, text: None
         stem = self._keys.crawl.removesuffix(b"crawl")
@@ -362,15 +364,12 @@ class RedisBoard(RedisVault):
         data = ORDER.call(self._keys.crawl, self._keys.orders, self._id, text)
         self._send(data, then, bytes.decode)
 
-    def change(self, key: str, value: str, pages: int | None, before: int, then: Then[str]) -> None:
-        """Change a setting of all nodes; as `order`.
-
-        `pages`: the new limitPage, if it is that; `before` is the one that the crawl was made with.
-        """
+    def change(self, key: str, value: str, pages: int | None, then: Then[str]) -> None:
+        """Change a setting of all nodes; as `order`. `pages`: the new limitPage, if it is that."""
         keys = (self._keys.crawl, self._keys.orders, self._pages)
         text = f"set {key} {value}"
         limit = "" if pages is None else pages
-        data = CHANGE.call(*keys, self._id, key, value, text, limit, before)
+        data = CHANGE.call(*keys, self._id, key, value, text, limit, self.first_limit)
         self._send(data, then, bytes.decode)
 
     def answer(self, order: str, answer: Mapping[str, Any], then: Then[None]) -> None:
@@ -384,12 +383,12 @@ class RedisBoard(RedisVault):
 
     # -- limits
 
-    def draw(self, share: str, total: int, limit: int, then: Then[Drawn | None]) -> None:
+    def draw(self, share: str, total: int, then: Then[Drawn | None]) -> None:
         """Draw pages of limitPage until the share has `total`, or give back those above.
 
-        `limit` is the one that the crawl was made with. None if the crawl does not exist.
+        None if the crawl does not exist.
         """
-        data = DRAW.call(self._keys.crawl, self._pages, self._id, share, total, limit)
+        data = DRAW.call(self._keys.crawl, self._pages, self._id, share, total, self.first_limit)
         self._send(data, then, lambda reply: None if reply is None else Drawn(*reply))
 
     # -- seeds, and the end
