@@ -162,10 +162,10 @@ def status(
 def _show_all(address: str, follow: bool, as_json: bool) -> None:
     """The status of a crawl on Redis; followed until no node runs."""
     with open_remote(address) as remote:
-        from larbinpy.crawl.fleet.remote import status_lines, status_of
+        from larbinpy.crawl.fleet.remote import status_lines
 
         while True:
-            found = status_of(remote.name, remote.board(), remote.shards())
+            found = remote.status()
             click.echo(json.dumps(found) if as_json else "\n".join(status_lines(found)))
             if not follow or not found["running"]:
                 return
@@ -208,9 +208,9 @@ def fleet(
                 remote.forget()
                 click.echo(f"{remote.name} is forgotten")
                 return
-            from larbinpy.crawl.fleet.remote import fleet_lines, redis_of, status_of
+            from larbinpy.crawl.fleet.remote import fleet_lines, redis_of
 
-            status = status_of(remote.name, remote.board(), remote.shards())
+            status = remote.status()
             redis = redis_of(remote.servers())
         if as_json:
             click.echo(json.dumps({**status, "redis": redis}))

@@ -75,7 +75,7 @@ def test_an_order_reaches_each_node_and_their_answers_the_operator(boards: Board
 def test_who_joins_later_does_not_get_old_orders_but_the_settings(boards: Boards) -> None:
     operator, node = boards(), boards()
     operator.open(SETTINGS)
-    operator.change("waitDuration", "2.5", None)
+    operator.change("waitDuration", "2.5", 100)
     heard: list[str] = []
     node.vault.on_order = lambda order, text: heard.append(text)
     node.begin("a", SETTINGS)

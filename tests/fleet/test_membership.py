@@ -208,7 +208,7 @@ def test_what_was_given_while_redis_was_away_is_passed_on_before_a_restart(tmp_p
     node = fleet.node("a", latency=0.3)
     fleet.go(5.0)
     node.board.cut(fleet.now + 2.0, lambda: None)
-    node.member.steering.declare(CrawlState.RUNNING, CrawlState.PAUSED)
+    node.member.steering.declare("pause")
     fleet.engine.forget(0, 0.0)
     with pytest.raises(Restart, match="Redis was restarted"):
         fleet.go(10.0)

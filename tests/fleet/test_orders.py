@@ -20,8 +20,8 @@ class Board:
     def answer(self, order: str, answer: Mapping[str, Any], then: Then[None]) -> None:
         self._tell(then, order, answer["node"], answer["did"])
 
-    def change(self, key: str, value: str, pages: int | None, then: Then[str]) -> None:
-        self._tell(then, key, value, pages)
+    def change(self, key: str, value: str, limit: int, then: Then[str]) -> None:
+        self._tell(then, key, value, limit)
 
     def declare(self, old: CrawlState, new: CrawlState, then: Then[CrawlState]) -> None:
         self._tell(then, old, new)
@@ -86,7 +86,7 @@ def test_settings_and_states_are_given_until_redis_has_them() -> None:
     steering = steering_of(board)
     assert steering.pass_on()
     steering.change("limitPage", "50", 50)
-    steering.declare(CrawlState.RUNNING, CrawlState.PAUSED)
+    steering.declare("pause")
     given = [("limitPage", "50", 50), (CrawlState.RUNNING, CrawlState.PAUSED)]
     assert board.told == given and not steering.pass_on()
     for _ in given:

@@ -48,7 +48,7 @@ def test_orders_and_states(
         node.look()
     if before is not NEW:
         node.surely("declare", NEW, before)
-    assert getattr(remote, verb)() == why
+    assert remote.declare(verb).get("error", "") == why
     assert remote.board().state is after
 
 

@@ -10,7 +10,7 @@ bounded.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple, Protocol
 
@@ -214,8 +214,12 @@ def _plain(verb: Callable[[Verbs], None]) -> Run:
 
 
 def _help(_verbs: Verbs, _words: list[str]) -> CommandSteps:
-    usages = [f"{name} {command.arguments}".strip() for name, command in COMMANDS.items()]
-    yield {"ok": True, "commands": usages}
+    yield {"ok": True, "commands": usages(COMMANDS)}
+
+
+def usages(names: Iterable[str]) -> list[str]:
+    """The usage of each of these commands."""
+    return [f"{name} {COMMANDS[name].arguments}".strip() for name in names]
 
 
 _LIVE = ", ".join(row.keyword for row in LIVE.values())
@@ -247,21 +251,26 @@ COMMANDS = {
 }
 
 
+def fault(line: str, known: Sequence[str], of: str = "") -> str:
+    """Why a line is no command with its arguments, of those that are `known`; "" if it is one."""
+    name, *words = line.split() or [""]
+    if name not in known:
+        return f"unknown command {name[:40]!r}{of}; known: {', '.join(known)}"
+    return "" if COMMANDS[name].takes(len(words)) else f"usage: {usages([name])[0]}"
+
+
 def begin(verbs: Verbs, line: str, session: Mapping[str, Run] | None = None) -> CommandSteps:
     """The steps of one command line.
 
     Every result has ``ok``. If it is false, there is an ``error``, except for refused URLs.
     `session` has the commands of the session itself by name; without it they are unknown.
     """
-    runs = {name: command.run or (session or {}).get(name) for name, command in COMMANDS.items()}
-    name, *words = line.split() or [""]
-    run = runs.get(name)
-    if run is None:
-        known = ", ".join(each for each, run in runs.items() if run is not None)
-        return iter([_error(f"unknown command {name[:40]!r}; known: {known}")])
-    if not COMMANDS[name].takes(len(words)):
-        return iter([_error(f"usage: {name} {COMMANDS[name].arguments}".strip())])
-    return run(verbs, words)
+    found = {name: command.run or (session or {}).get(name) for name, command in COMMANDS.items()}
+    runs = {name: run for name, run in found.items() if run is not None}
+    if why := fault(line, list(runs)):
+        return iter([_error(why)])
+    name, *words = line.split()
+    return runs[name](verbs, words)
 
 
 def _error(reason: str) -> Result:

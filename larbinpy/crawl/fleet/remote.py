@@ -16,13 +16,14 @@ The console of a whole crawl: the commands of a node's console, for all nodes.
 import json
 import socket
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple, Self, TextIO
+from typing import Any, Generic, NamedTuple, Self, TextIO, TypeVar
 from urllib.parse import urlencode
 
 from larbinpy.config import SETTINGS, Config, ConfigError, change
-from larbinpy.console.ports.commands import COMMANDS, CommandSteps, Wait
+from larbinpy.console.ports import commands
+from larbinpy.console.ports.commands import CommandSteps, Wait, usages
 from larbinpy.console.ports.finder_process import FinderProcess
 from larbinpy.console.search.form import FOUND, LONGEST_QUERY, Frame
 from larbinpy.console.terminal.prompt import Session
@@ -118,6 +119,49 @@ class Gathering:
             self.answers = {str(each.pop("node", "")): each for each in answers}
             awaited = self._nodes.keys() - self._gone
             self.is_over = self.is_over or self.answers.keys() >= awaited
+
+
+T = TypeVar("T")
+
+
+class Order(NamedTuple, Generic[T]):
+    """An order to all nodes: how their answers become one.
+
+    It is given again until the question `is_settled`, for `ASKED` seconds at most.
+    """
+
+    merge: Callable[[Answers, Sequence[str]], T]
+    #: Seconds for the answers, if a command waits for nothing else.
+    patience: float
+    is_settled: Callable[[Answers, Sequence[str]], bool] = lambda answers, silent: True
+
+    def steps(self, gather: Callable[[], Gathering], clock: Clock) -> Iterator[T | Wait]:
+        """`Wait` until nodes have answered, then the answer. `gather` gives the order."""
+        until = clock() + ASKED
+        while True:
+            gathering = gather()
+            while not gathering.is_over:
+                gathering.step(clock())
+                yield Wait.EVENT
+            found = gathering.answers, gathering.silent
+            if self.is_settled(*found) or clock() >= until:
+                break
+        yield self.merge(*found)
+
+
+#: Seconds for the answers of nodes: they ask for orders each second. Searches and disks take long.
+_PATIENCE = 10.0
+_LONG = 600.0
+
+SET = Order(all_did, _PATIENCE)
+SAVE = Order(all_did, _LONG)
+EXPLAIN = Order(explained, _LONG, is_settled)
+#: The state that a command brings, and those that it ends.
+STATES = {
+    "pause": (CrawlState.PAUSED, (CrawlState.RUNNING,)),
+    "resume": (CrawlState.RUNNING, (CrawlState.PAUSED,)),
+    "stop": (CrawlState.STOPPED, (CrawlState.PAUSED, CrawlState.NEW, CrawlState.RUNNING)),
+}
 
 
 Status = dict[str, Any]
@@ -354,9 +398,6 @@ def as_one(name: str, answers: Answers, silent: Sequence[str], wish: Wish) -> Fl
     return FleetFound(merged([found_of(answer) for answer in good.values()], wish), troubles)
 
 
-#: Seconds for the answers of nodes: they ask for orders each second. Searches and disks take long.
-_PATIENCE = 10.0
-_LONG = 600.0
 #: Seconds for which sessions must stand still before a crawl is forgotten.
 _WATCH = 4.0
 
@@ -414,9 +455,9 @@ class Remote:
         board: Board = self._ask(self._board.read)
         return board
 
-    def shards(self) -> Sequence[Standing]:
+    def status(self) -> Status:
         shards: Sequence[Standing] = self._ask(self._board.look)
-        return shards
+        return status_of(self.name, self.board(), shards)
 
     def servers(self) -> list[dict[str, str]]:
         """The fields of INFO of each master, with its address as `server`."""
@@ -441,75 +482,61 @@ class Remote:
         post_all(seeding, self._asker)
         return refused
 
-    def declare(self, new: CrawlState, *olds: CrawlState) -> str:
-        """Change the state if it is one of `olds`; return why that was not possible, or ""."""
-        state = new
-        for old in olds:
-            state = self._ask(partial(self._board.declare, old, new))
-            if state is new:
-                return ""
-        return f"the crawl is {state.value}"
-
-    def pause(self) -> str:
-        return self.declare(CrawlState.PAUSED, CrawlState.RUNNING)
-
-    def resume(self) -> str:
-        return self.declare(CrawlState.RUNNING, CrawlState.PAUSED)
-
-    def stop(self) -> str:
-        states = (CrawlState.PAUSED, CrawlState.NEW, CrawlState.RUNNING)
-        return self.declare(CrawlState.STOPPED, *states)
+    def declare(self, command: str) -> Answer:
+        """Change the state of the crawl, as the command does; an error if it cannot."""
+        state, befores = STATES[command]
+        found = state
+        for before in befores:
+            found = self._ask(partial(self._board.declare, before, state))
+            if found is state:
+                return {"ok": True}
+        return {"ok": False, "error": f"the crawl is {found.value}"}
 
     def set(self, key: str, value: str) -> Answer:
         """Change a setting; nodes that join later have it, too."""
         try:
-            config = change(self.config, key, value)
+            self.config = config = change(self.config, key, value)
         except ConfigError as error:
             return {"ok": False, "error": str(error)}
-        self.config = config
         keyword = SETTINGS[key.lower()].keyword
-        pages = config.limit_page if keyword == "limitPage" else None
-        give = partial(self._board.change, keyword, value, pages)
-        return all_did(*self._gather(give, _PATIENCE))
+        return self._order(SET, partial(self._board.change, keyword, value, config.limit_page))
 
     def save(self) -> Answer:
-        return all_did(*self._gather(partial(self._board.order, "save"), _LONG))
+        return self._order(SAVE, partial(self._board.order, "save"))
 
     def explain(self, url: str) -> Answer:
-        until = self._clock() + ASKED
-        while True:
-            found = self._gather(partial(self._board.order, f"explain {url}"), _LONG)
-            if is_settled(*found) or self._clock() >= until:
-                return explained(*found)
+        return self._order(EXPLAIN, partial(self._board.order, f"explain {url}"))
 
     def search(self, q: str, wish: Wish) -> FleetFound:
         """Search the databases of all nodes. Raises DatabaseError if none can be asked."""
         board = self.board()
         nodes = nodes_to_ask(self.name, board)
+
+        def merge(answers: Answers, silent: Sequence[str]) -> FleetFound:
+            asked = {node: answers[node] for node in nodes if node in answers}
+            return as_one(self.name, asked, silent, wish)
+
         give = partial(self._board.order, order_of(nodes, q, wish))
         sessions = {node: board.alive[node] for node in nodes}
-        answers, silent = self._gather(give, _PATIENCE, sessions)
-        return as_one(
-            self.name, {node: answers[node] for node in nodes if node in answers}, silent, wish
-        )
+        return self._order(Order(merge, _PATIENCE), give, sessions)
 
-    def _gather(
+    def _order(
         self,
+        order: Order[T],
         give: Callable[[Then[str]], None],
-        patience: float,
         nodes: Mapping[str, str] | None = None,
-    ) -> tuple[dict[str, Answer], list[str]]:
-        """The answers of `nodes`, of all by default, and the names of those that give none.
+    ) -> T:
+        """The answer of `nodes`, which have their sessions; of all by default."""
 
-        `nodes` have their sessions.
-        """
-        asked = self.board().alive if nodes is None else nodes
-        gathering = Gathering(self._board, give, asked, self._clock() + patience)
-        while not gathering.is_over:
+        def gather() -> Gathering:
+            asked = self.board().alive if nodes is None else nodes
+            return Gathering(self._board, give, asked, self._clock() + order.patience)
+
+        steps = order.steps(gather, self._clock)
+        while isinstance(found := next(steps), Wait):
             self._client.resume()
-            gathering.step(self._clock())
             self._asker.wait(0.05)
-        return gathering.answers, gathering.silent
+        return found
 
     # -- forgetting
 
@@ -525,7 +552,39 @@ class Remote:
         self._ask(self._board.remove)
 
 
-_Answer = Mapping[str, Any]
+class Verb(NamedTuple):
+    """A command to a whole crawl. Its answer is shown in `lines`, or as that of a node."""
+
+    run: Callable[[Remote, list[str]], Answer]
+    lines: Callable[[Answer], Iterable[str]] | None = None
+
+
+def _add(remote: Remote, urls: list[str]) -> Answer:
+    refused = remote.seed(urls, depth=None, priority=False, again=False)
+    reasons = [{"url": masked_typed(url), "reason": fault(url)} for url in refused]
+    answer = {"ok": not refused, "accepted": len(urls) - len(refused), "refused": reasons}
+    return answer | ({"note": LOGINS_STAY} if any(map(login_of, urls)) else {})
+
+
+def _declare(command: str) -> Verb:
+    return Verb(lambda remote, words: remote.declare(command))
+
+
+VERBS: Mapping[str, Verb] = {
+    "add": Verb(_add),
+    "status": Verb(lambda remote, words: {"ok": True, **remote.status()}, status_lines),
+    "pause": _declare("pause"),
+    "resume": _declare("resume"),
+    "set": Verb(lambda remote, words: remote.set(words[0], " ".join(words[1:]))),
+    "explain": Verb(lambda remote, words: remote.explain(words[0])),
+    "save": Verb(lambda remote, words: remote.save()),
+    "stop": _declare("stop"),
+    "help": Verb(
+        lambda remote, words: {"ok": True, "commands": usages(VERBS)},
+        lambda answer: [f"  {usage}" for usage in answer["commands"]],
+    ),
+    "quit": Verb(lambda remote, words: {"ok": True}),
+}
 
 
 class FleetConsole(Session):
@@ -534,58 +593,18 @@ class FleetConsole(Session):
     def __init__(self, remote: Remote, stdout: TextIO, *, as_json: bool) -> None:
         super().__init__(stdout, as_json=as_json)
         self._remote = remote
-        self._verbs: dict[str, Callable[[list[str]], _Answer]] = {
-            "add": self._add,
-            "status": lambda words: self._status(),
-            "pause": lambda words: _done(remote.pause()),
-            "resume": lambda words: _done(remote.resume()),
-            "set": lambda words: remote.set(words[0], " ".join(words[1:])),
-            "explain": lambda words: remote.explain(words[0]),
-            "save": lambda words: remote.save(),
-            "stop": lambda words: _done(remote.stop()),
-            "help": lambda words: {"ok": True, "commands": self._usages()},
-            "quit": lambda words: {"ok": True},
-        }
 
     def ask(self, command: str) -> bytes:
+        if why := commands.fault(command, list(VERBS), " of a fleet"):
+            return commands.failure(why)
         name, *words = command.split()
-        verb = self._verbs.get(name)
-        if verb is None:
-            known = ", ".join(self._verbs)
-            why = f"unknown command {name[:40]!r} of a fleet; known: {known}"
-            return json_line({"ok": False, "error": why})
-        if not COMMANDS[name].takes(len(words)):
-            usage = f"usage: {name} {COMMANDS[name].arguments}".strip()
-            return json_line({"ok": False, "error": usage})
-        return json_line(verb(words))
+        return json_line(VERBS[name].run(self._remote, words))
 
     def interrupted(self) -> None:
         """Answers that come now belong to their order, and to no other command."""
 
-    def _usages(self) -> list[str]:
-        return [f"{name} {COMMANDS[name].arguments}".strip() for name in self._verbs]
-
-    def _add(self, urls: list[str]) -> _Answer:
-        refused = self._remote.seed(urls, depth=None, priority=False, again=False)
-        reasons = [{"url": masked_typed(url), "reason": fault(url)} for url in refused]
-        answer = {"ok": not refused, "accepted": len(urls) - len(refused), "refused": reasons}
-        return answer | ({"note": LOGINS_STAY} if any(map(login_of, urls)) else {})
-
-    def _status(self) -> _Answer:
-        remote = self._remote
-        return {"ok": True, **status_of(remote.name, remote.board(), remote.shards())}
-
     def _laid_out(self, command: str, text: str) -> str:
-        answer = json.loads(text)
-        match command.split()[0]:
-            case "status" if answer["ok"]:
-                lines = status_lines(answer)
-            case "help" if answer["ok"]:
-                lines = [f"  {usage}" for usage in answer["commands"]]
-            case _:
-                return super()._laid_out(command, text)
-        return "".join(f"{line}\n" for line in lines)
-
-
-def _done(refused: str) -> _Answer:
-    return {"ok": False, "error": refused} if refused else {"ok": True}
+        answer, verb = json.loads(text), VERBS.get(command.split()[0])
+        if verb is None or verb.lines is None or not answer["ok"]:
+            return super()._laid_out(command, text)
+        return "".join(f"{line}\n" for line in verb.lines(answer))

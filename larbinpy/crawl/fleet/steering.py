@@ -21,9 +21,9 @@ from larbinpy.console.ports.commands import CommandSteps, Result, Wait
 from larbinpy.console.ports.finder_process import FinderProcess
 from larbinpy.crawl.control import Control
 from larbinpy.crawl.fleet.frontier import Seeding
-from larbinpy.crawl.fleet.remote import Gathering, searched, shown_database
+from larbinpy.crawl.fleet.remote import EXPLAIN, STATES, Gathering, searched, shown_database
 from larbinpy.crawl.mode import Mode
-from larbinpy.fleet.board import ASKED, Board, Drawn, PageShare, explained, is_settled
+from larbinpy.fleet.board import Board, Drawn, PageShare
 from larbinpy.fleet.journal import Journal
 from larbinpy.fleet.node import Node
 from larbinpy.fleet.ownership import shard_of
@@ -372,17 +372,21 @@ class Steering:
         """Whether this node fetches the URLs of a host."""
         return self._journal.serves(shard_of(host, self._shards))
 
-    def declare(self, old: CrawlState, new: CrawlState) -> None:
-        """Change the state of the crawl if it is `old`."""
+    def declare(self, command: str) -> None:
+        """Change the state of the crawl, as the command does."""
+        state, befores = STATES[command]
+        for before in befores:
+            self._declare(before, state)
 
-        again = partial(self.declare, old, new)
+    def _declare(self, old: CrawlState, new: CrawlState) -> None:
+        again = partial(self._declare, old, new)
         self._board.declare(old, new, self._asked.then(_ignore, again))
 
-    def change(self, key: str, value: str, pages: int | None) -> None:
-        """Change a setting of all nodes; `pages` is limitPage if it is that."""
-        again = partial(self.change, key, value, pages)
+    def change(self, key: str, value: str, limit: int) -> None:
+        """Change a setting of all nodes, with which limitPage is `limit`."""
+        again = partial(self.change, key, value, limit)
         then = self._asked.then(_ignore, again)
-        self._board.change(key, value, pages, then)
+        self._board.change(key, value, limit, then)
 
     def limited(self, limit: int) -> None:
         """limitPage was changed."""
@@ -417,23 +421,20 @@ class FleetControl(Control):
         return None
 
     def pause(self) -> None:
-        self.steering.declare(CrawlState.RUNNING, CrawlState.PAUSED)
+        self.steering.declare("pause")
 
     def resume(self) -> None:
-        self.steering.declare(CrawlState.PAUSED, CrawlState.RUNNING)
+        self.steering.declare("resume")
 
     def stop(self) -> None:
-        for state in (CrawlState.PAUSED, CrawlState.NEW, CrawlState.RUNNING):
-            self.steering.declare(state, CrawlState.STOPPED)
+        self.steering.declare("stop")
 
     def set(self, key: str, value: str) -> str | None:
         try:
             config = change(self._settings.config, key, value)
         except ConfigError as error:
             return str(error)
-        keyword = SETTINGS[key.lower()].keyword
-        pages = config.limit_page if keyword == "limitPage" else None
-        self.steering.change(keyword, value, pages)
+        self.steering.change(SETTINGS[key.lower()].keyword, value, config.limit_page)
         return None
 
     def add_rule(self, accept: bool, pattern: str) -> str | None:
@@ -443,16 +444,7 @@ class FleetControl(Control):
         return _RULES
 
     def explain(self, url: str) -> CommandSteps:
-        until = self._clock() + ASKED
-        while True:
-            gathering = self.steering.gather(f"explain {url}")
-            while not gathering.is_over:
-                gathering.step(self._clock())
-                yield Wait.EVENT
-            found = gathering.answers, gathering.silent
-            if is_settled(*found) or self._clock() >= until:
-                break
-        yield explained(*found)
+        return EXPLAIN.steps(partial(self.steering.gather, f"explain {url}"), self._clock)
 
     # -- orders
 

@@ -364,12 +364,12 @@ class RedisBoard(RedisVault):
         data = ORDER.call(self._keys.crawl, self._keys.orders, self._id, text)
         self._send(data, then, bytes.decode)
 
-    def change(self, key: str, value: str, pages: int | None, then: Then[str]) -> None:
-        """Change a setting of all nodes; as `order`. `pages`: the new limitPage, if it is that."""
+    def change(self, keyword: str, value: str, limit: int, then: Then[str]) -> None:
+        """Change a setting of all nodes, with which limitPage is `limit`; as `order`."""
         keys = (self._keys.crawl, self._keys.orders, self._pages)
-        text = f"set {key} {value}"
-        limit = "" if pages is None else pages
-        data = CHANGE.call(*keys, self._id, key, value, text, limit, self.first_limit)
+        text = f"set {keyword} {value}"
+        pages = limit if keyword == "limitPage" else ""
+        data = CHANGE.call(*keys, self._id, keyword, value, text, pages, self.first_limit)
         self._send(data, then, bytes.decode)
 
     def answer(self, order: str, answer: Mapping[str, Any], then: Then[None]) -> None:
