@@ -73,7 +73,7 @@ database.base.Cursor database.base.Tables fleet.exchange.Local frontier.steps.Lo
 frontier.steps.Way
 """
 #: Most modules, edges between them, and arrows between rooms.
-JOINTS = {"modules": 271, "edges": 1468, "arrows": 190}
+JOINTS = {"modules": 268, "edges": 1457, "arrows": 191}
 FORWARDERS = 88
 #: Constructors with more than 8 arguments. Ten of those of `Crawl` are documented.
 LARGE = {

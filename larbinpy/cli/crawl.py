@@ -223,7 +223,7 @@ def crawl(
         seeds = _checked(config, chain(urls, seeds_in(input_file)), start, nodes)
         if report is not None:
             check_writable(report)
-        if "database" in config.output_mode:
+        if config.fills_database:
             # Here, since only crawls with a database need this module.
             from larbinpy.database.base import require
 
@@ -251,7 +251,7 @@ def crawl(
         code = _run(crawl, report)
         if progress != "none" and sys.stderr.isatty() and code not in _REPORTED:
             complain(summary(crawl.report))
-            if "database" in config.output_mode:
+            if config.fills_database:
                 complain(search_command(_of_node(config) if config.join else config))
         if check_links and code != Ending.DISK.code:
             broken = _report_links(config.state_dir, crawl.report)
@@ -296,7 +296,7 @@ def _run_nodes(
     code = int(ended["exit_code"])
     if progress != "none" and code not in (USAGE, *_REPORTED):
         complain(summary(ended))
-        if "database" in config.output_mode:
+        if config.fills_database:
             complain(search_of_nodes(config, given.config_file))
     sys.exit(code)
 

@@ -76,7 +76,7 @@ def explain(
             answer = {"ok": True, **stopped(config, url)}
         except StateInUse as error:
             answer = json.loads(_ask(config, config_file, url, error))
-        if "database" in config.output_mode and answer.get("reason") == Outcome.SUCCESS.value:
+        if config.fills_database and answer.get("reason") == Outcome.SUCCESS.value:
             answer |= in_database(config.content_database, answer["url"])
         reply = json.dumps(answer)
         sys.stdout.write(f"{reply}\n" if as_json else laid_out("explain", reply))

@@ -44,6 +44,8 @@ from larbinpy.config.kinds import (
     SOURCE,
     SPECIFIC,
     SWITCH,
+    ModeTrait,
+    OutputMode,
     Proxy,
     Setting,
     choice,
@@ -414,6 +416,27 @@ class Config:
     def content_database(self) -> str:
         """The content database: the path of a file, or a URL."""
         return self.database or os.path.join(self.output_dir, "larbinpy.db")
+
+    # What a mode of outputMode does: see the traits.
+
+    @property
+    def keeps_files(self) -> bool:
+        return self._has(ModeTrait.FILES)
+
+    @property
+    def keeps_each(self) -> bool:
+        return self._has(ModeTrait.EACH)
+
+    @property
+    def keeps_exchanges(self) -> bool:
+        return self._has(ModeTrait.EXCHANGES)
+
+    @property
+    def fills_database(self) -> bool:
+        return self._has(ModeTrait.DATABASE)
+
+    def _has(self, trait: ModeTrait) -> bool:
+        return any(trait in OutputMode(name).traits for name in self.output_mode)
 
     def __post_init__(self) -> None:
         """Check all values as those of a file, and parse texts. Raises ConfigError."""

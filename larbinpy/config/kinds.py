@@ -18,6 +18,7 @@ from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
+from enum import Enum, Flag, auto
 from ipaddress import ip_address
 from typing import Any, Generic, NamedTuple, TypeVar
 from urllib.parse import quote as escaped
@@ -424,9 +425,49 @@ def several(*names: str) -> ValueKind[tuple[str, ...]]:
     return ValueKind("NAME[,NAME]", parse, lambda chosen: ",".join(chosen) or NONE)
 
 
+class ModeTrait(Flag):
+    """Properties of output modes. Other modules test for a property, never for a mode."""
+
+    #: Its pages are files in outputDir, which a checkpoint flushes to the disk. It wants them
+    #: whole, also those that have not changed since an earlier crawl.
+    FILES = auto()
+    #: It keeps each page that it gets, also one that it gets again.
+    EACH = auto()
+    #: It keeps requests and replies as they were, so no page of an earlier crawl takes the place
+    #: of a reply.
+    EXCHANGES = auto()
+    #: It fills the content database, by way of a spool in stateDir.
+    DATABASE = auto()
+
+
+_PLAIN = ModeTrait(0)
+
+
+class OutputMode(Enum):
+    """An output mode, which `larbinpy.output.modes` opens; those of Larbin come first.
+
+    A row has its name, and its traits.
+    """
+
+    _value_: str
+    traits: ModeTrait
+
+    SAVE = "save", ModeTrait.FILES | ModeTrait.EACH
+    MIRROR = "mirror", ModeTrait.FILES
+    STATS = "stats"
+    WARC = "warc", ModeTrait.FILES | ModeTrait.EXCHANGES
+    DATABASE = "database", ModeTrait.DATABASE
+
+    def __new__(cls, name: str, traits: ModeTrait = _PLAIN) -> "OutputMode":
+        mode = object.__new__(cls)
+        mode._value_ = name
+        mode.traits = traits
+        return mode
+
+
 def _modes(text: str) -> tuple[str, ...]:
     """Larbin's numbers or their names, in the order given, each once."""
-    names = ("none", "save", "mirror", "stats", "warc", "database")
+    names = ("none", *(mode.value for mode in OutputMode))
     chosen = []
     for word in text.lower().split(","):
         name = names[int(word)] if word in ("0", "1", "2", "3") else word

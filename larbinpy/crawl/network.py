@@ -153,5 +153,5 @@ def _fetch_settings(config: Config, most_handles: int) -> FetchSettings:
         bond_width=config.bond_width,
         use_cookies=config.use_cookies or bool(config.cookie_file or config.save_cookies),
         cookie_file=config.cookie_file,
-        keep_requests="warc" in config.output_mode,
+        keep_requests=config.keeps_exchanges,
     )

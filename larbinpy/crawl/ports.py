@@ -21,7 +21,7 @@ class Ports:
         config, poller, closing = context.config, context.poller, context.closing
         #: Searches the content database, if there is one.
         self.finder: FinderProcess | None = None
-        if "database" in config.output_mode:
+        if config.fills_database:
             self.finder = FinderProcess(poller, finder_command(config.content_database))
             closing.callback(self.finder.close)
         self.input: InputPort | None = None

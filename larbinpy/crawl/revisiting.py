@@ -90,7 +90,7 @@ def make_revisiting(context: Context, frontier: Frontier, mode: Mode) -> Revisit
 
 def check(config: Config) -> None:
     """Raise ConfigError if a crawl with these settings cannot visit pages again."""
-    if "database" not in config.output_mode:
+    if not config.fills_database:
         raise ConfigError(
             "revisit: needs outputMode database, which says when each page is due; set that, too"
         )

@@ -1,7 +1,7 @@
 """The outputs of a crawl: pages on disk, the crawl log, the report.
 
 ``plug``      the interface of an output, and several outputs as one
-``modes``     opens the outputs that outputMode names
+``modes``     opens the outputs that outputMode names; `config.kinds` has a row for each
 ``save``      pages in numbered files, 2000 a folder, with an index; counts only
 ``mirror/``   pages under their host and path, and mirrors that browse offline
 ``warc/``     requests and replies in WARC files, each with an index

@@ -1,13 +1,14 @@
-"""The output modes of larbin.conf: a row for each, and all that are configured as one output."""
+"""Opens the output modes of larbin.conf, of which `config.kinds` has the rows, as one output."""
 
 import errno
 import os
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from larbinpy._version import __version__
+from larbinpy.config.kinds import ModeTrait, OutputMode
 from larbinpy.context import Context
 from larbinpy.output.plug import NullOutput, Output, Outputs, SeveralOutputs
 from larbinpy.output.save import SaveOutput, StatsOutput
@@ -78,25 +79,17 @@ def _database(context: Context, fold: Fold, visits: "Visits | None") -> Output:
         visits,
         spool_max=config.spool_max,
         # Other outputs want whole pages.
-        conditional=not _keep_files(context),
+        conditional=not config.keeps_files,
     )
 
 
-class _Row(NamedTuple):
-    """An output mode."""
-
-    #: Opens it; with `revisit`, it gets the visits. Raises OSError or UserError.
-    open: Callable[[Context, Fold, "Visits | None"], Output]
-    #: Whether it keeps pages as files in outputDir.
-    keeps_files: bool = False
-
-
-_MODES = {
-    "save": _Row(_save, keeps_files=True),
-    "mirror": _Row(_mirror, keeps_files=True),
-    "stats": _Row(_stats),
-    "warc": _Row(_warc, keeps_files=True),
-    "database": _Row(_database),
+#: With `revisit`, an output gets the visits. Each raises OSError or UserError.
+_OPENERS: dict[OutputMode, Callable[[Context, Fold, "Visits | None"], Output]] = {
+    OutputMode.SAVE: _save,
+    OutputMode.MIRROR: _mirror,
+    OutputMode.STATS: _stats,
+    OutputMode.WARC: _warc,
+    OutputMode.DATABASE: _database,
 }
 
 
@@ -108,18 +101,20 @@ def open_outputs(
     It is closed with the crawl. Its `stats` have one entry for each output. Raises OSError if
     outputDir cannot be used, UserError if the database cannot be.
     """
+    modes = [OutputMode(name) for name in context.config.output_mode]
     outputs: dict[str, Output] = {}
     with ExitStack() as undo:
-        for mode in context.config.output_mode:
-            outputs[mode] = _MODES[mode].open(context, fold, visits)
-            undo.callback(outputs[mode].close)
+        for mode in modes:
+            outputs[mode.value] = _OPENERS[mode](context, fold, visits)
+            undo.callback(outputs[mode.value].close)
         undo.pop_all()
     if own is not None:
         outputs["own"] = own
-    # Save mode comes last. If another output fails and the crawl stops, the page is fetched again
-    # later, and only save mode would store it twice.
-    if "save" in outputs:
-        outputs["save"] = outputs.pop("save")
+    for mode in modes:
+        if ModeTrait.EACH in mode.traits:
+            # Last: if another output fails and the crawl stops, the page is fetched again later,
+            # and only such a mode would store it twice.
+            outputs[mode.value] = outputs.pop(mode.value)
     opened: Outputs = SeveralOutputs(outputs) if outputs else NullOutput()
     context.closing.callback(opened.close)
     return opened
@@ -127,11 +122,7 @@ def open_outputs(
 
 def folders_to_flush(context: Context) -> list[str]:
     """The folders of the output modes that write files."""
-    folders = [context.config.output_dir] if _keep_files(context) else []
-    if "database" in context.config.output_mode:
+    folders = [context.config.output_dir] if context.config.keeps_files else []
+    if context.config.fills_database:
         folders.append(str(context.folder / FOLDER))
     return folders
-
-
-def _keep_files(context: Context) -> bool:
-    return any(_MODES[mode].keeps_files for mode in context.config.output_mode)

@@ -336,7 +336,7 @@ class FleetFound(NamedTuple):
 
 def shown_database(config: Config) -> str:
     """The content database of a node, as other machines have to name it; "" for none."""
-    if "database" not in config.output_mode:
+    if not config.fills_database:
         return ""
     if not is_server(config.content_database):
         return _FILE

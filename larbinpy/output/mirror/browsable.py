@@ -221,9 +221,9 @@ class BrowsableMirror:
     def __init__(self, context: Context, fold: Callable[[str], str] = str) -> None:
         config = context.config
         # An archive holds all pages of its crawl, even those that an earlier crawl has stored.
-        self._is_conditional = "warc" not in config.output_mode
+        self._is_conditional = not config.keeps_exchanges
         # Another output keeps unchanged pages, too, however large.
-        self._reads_whole = "save" in config.output_mode
+        self._reads_whole = config.keeps_each
         self._name = config.output_dir
         self._root = open_folder(self._name)
         try:
