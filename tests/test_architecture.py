@@ -24,7 +24,8 @@ ROWS = [
     "url outcome page errors _version native config",
     "loop stats",
     "storage dns.wire dns.address dns.servers dns.lookup parse fetch.robots output.mirror.paths",
-    "context frontier fleet content search login soft404 revisit",
+    "soft404",
+    "context frontier fleet content search login revisit",
     "database",
     "dns fetch fleet.redis output console demo",
     "observe",
@@ -68,9 +69,8 @@ APART = ("larbinpy.console.terminal.client", "larbinpy.demo")
 PARTS = "cli.nodes content.pdf crawl.ports"
 #: Protocols with one implementation; `Cursor` and `Tables` are also those of sqlite3.
 SINGLE = """
-crawl.intake.Sessions crawl.network.LocalNames crawl.network.NameSharing crawl.revisiting.Database
-database.base.Cursor database.base.Tables fleet.exchange.Local frontier.steps.LoginAsk
-frontier.steps.Way
+crawl.network.LocalNames crawl.network.NameSharing crawl.revisiting.Database database.base.Cursor
+database.base.Tables fleet.exchange.Local
 """
 #: Most modules, edges between them, and arrows between rooms.
 JOINTS = {"modules": 268, "edges": 1457, "arrows": 191}

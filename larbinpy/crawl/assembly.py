@@ -14,7 +14,7 @@ from larbinpy.context import Context
 from larbinpy.crawl.control import LiveSettings
 from larbinpy.crawl.ending import Finishing, Stopping
 from larbinpy.crawl.engine import Engine, Housekeeping
-from larbinpy.crawl.intake import NO_SOFT_JUDGE, Intake, IntakeSettings
+from larbinpy.crawl.intake import Intake, IntakeSettings
 from larbinpy.crawl.kept_options import KeptOptions
 from larbinpy.crawl.mode import Mode
 from larbinpy.crawl.network import Network
@@ -36,7 +36,6 @@ from larbinpy.crawl.requests import ChangedRequests, RequestMaker, Requests
 from larbinpy.crawl.resumed import CookieExport, PutBack, cookie_notes
 from larbinpy.crawl.sites import SiteConfigs
 from larbinpy.fetch.cookies import SavedCookies
-from larbinpy.frontier.steps import NO_PROBES
 from larbinpy.observe.snapshot import Snapshots, Totals, unanswered
 from larbinpy.output import Output
 from larbinpy.output.modes import open_outputs
@@ -132,7 +131,7 @@ class Assembly:
             self._part.kinds,
             self._part.is_own,
             self.sessions,
-            NO_PROBES if self._probes is None else self._probes,
+            self._probes,
         )
         self.totals = Totals(context, self.frontier, network.resolver)
         self._put_back = PutBack(context, self.frontier, self.totals)
@@ -285,7 +284,7 @@ class Assembly:
             refresher,
             self._on_disk.link_notes,
             self.sessions,
-            NO_SOFT_JUDGE if self._probes is None else self._probes,
+            self._probes,
             clock=context.clock,
             wall=context.wall,
             pages=context.tuning.pages_a_turn,

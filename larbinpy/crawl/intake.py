@@ -3,13 +3,13 @@
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from enum import Enum, auto
 from functools import partial
 from http import HTTPStatus
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from larbinpy.crawl.request_options import Types
 from larbinpy.frontier.frontier import Frontier
+from larbinpy.frontier.lifecycle import Judgement
 from larbinpy.loop.clock import Clock
 from larbinpy.loop.steps import Slice
 from larbinpy.outcome import LONG_SITEMAP, READABLE, Outcome, part_detail
@@ -18,9 +18,12 @@ from larbinpy.output.plug import NO_REFRESH, Outputs, Refresher
 from larbinpy.page import Fate, Page
 from larbinpy.parse import Link, Parsed, is_sitemap, is_sitemap_name, redirect_target
 from larbinpy.parse.link import endorsed, urls
-from larbinpy.soft404.probes import is_home
+from larbinpy.soft404.probes import Probes, is_home
 from larbinpy.stats import Stats
 from larbinpy.url import GUESS, PAGE, SITEMAP, Aim, Purpose, Url, hash64
+
+if TYPE_CHECKING:
+    from larbinpy.crawl.sessions import SiteSessions
 
 #: Most outcomes written to the log in one turn.
 _FATES = 500
@@ -38,54 +41,6 @@ class Expect(Protocol):
     """Looks names up in advance."""
 
     def expect(self, names: Iterable[str], now: float) -> None: ...
-
-
-class SoftJudge(Protocol):
-    """Compares pages with the answers of their sites to names that do not exist."""
-
-    def judge(self, page: Page) -> str:
-        """Why a page or a redirect is a soft 404, as its detail; empty if it is none."""
-
-
-class NoSoftJudge:
-    """No site is probed."""
-
-    def judge(self, page: Page) -> str:
-        return ""
-
-
-NO_SOFT_JUDGE = NoSoftJudge()
-
-
-class Verdict(Enum):
-    """The fate of a reply from a site with a login."""
-
-    #: It is what those who are logged in see.
-    KEEP = auto()
-    #: The session has ended: it is fetched again after a login.
-    AGAIN = auto()
-    #: The session has ended, and that is the URL's doing: its outcome is set, and it is not stored.
-    DROP = auto()
-
-
-class Judgement(NamedTuple):
-    """A verdict, and the URLs that may have been fetched after the session ended."""
-
-    verdict: Verdict
-    again: Sequence[Url] = ()
-
-
-class Sessions(Protocol):
-    """Judges the replies of sites with a login."""
-
-    def has(self, site: str) -> bool:
-        """Whether the site with this key has a login."""
-
-    def judge(self, page: Page) -> Judgement:
-        """Judge a reply of such a site."""
-
-    def blank(self, page: Page) -> None:
-        """Remove from the headers of a reply what would let others take over the session."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -123,8 +78,8 @@ class Intake:
         stats: Stats,
         refresher: Refresher = NO_REFRESH,
         link_notes: LinkNotes = NO_LINK_NOTES,
-        sessions: Sessions | None = None,
-        soft_404s: SoftJudge = NO_SOFT_JUDGE,
+        sessions: "SiteSessions | None" = None,
+        probes: Probes | None = None,
         *,
         clock: Clock,
         wall: Clock,
@@ -141,7 +96,7 @@ class Intake:
         self._stats = stats
         self._refresher = refresher
         self._sessions = sessions
-        self._soft_404s = soft_404s
+        self._probes = probes
         # The last reply that was judged; it comes again if the disk refuses it.
         self._judged: Page | None = None
         self._clock = clock
@@ -189,9 +144,7 @@ class Intake:
             if not self.busy or (done and work.over):
                 break
             if self._reading is None:
-                page = self._landed.popleft()
-                if self._sessions is None or self._passes(page, self._sessions, now):
-                    self._process(page, now)
+                self._process(self._landed.popleft(), now)
             self._read_on(work)
         for page in self._frontier.decided(_FATES):
             if page.vain:
@@ -200,76 +153,71 @@ class Intake:
                 self._output_plug.missed(page)
             self._write_down(page)
 
-    def _passes(self, page: Page, sessions: Sessions, now: float) -> bool:
-        """Whether a reply is to be processed: not if it is of a login, or the session has ended.
+    def _process(self, page: Page, now: float) -> None:
+        """Judge a reply, output it, report it to the frontier, and pass on where it leads.
 
-        Such a reply reaches no output.
+        A page is read before the last three, see `_taken`.
         """
+        judgement = self._judge(page)
+        if judgement is Judgement.KEEP and page.url.purpose.owner is None:
+            self._note_refresh(page)
+            if page.outcome is Outcome.SUCCESS or (page.rest and page.outcome is Outcome.TOO_BIG):
+                digests = self._digests(page)
+                if not self._frontier.is_duplicate(digests):
+                    self._reading = self._taken(page, digests)
+                    return
+                page.outcome = Outcome.DUPLICATE
+        if _is_shown(page, judgement):
+            self._output_reply(page)
+        if self._frontier.replied(page, now, self._wall(), judgement):
+            targets = _targets(page)
+            if targets:
+                self._admit(page.url, targets, now, redirect=True)
+
+    def _judge(self, page: Page) -> Judgement:
+        """Judge a reply; this sets its outcome and detail, and changes nothing but its session."""
+        judgement = Judgement.KEEP
+        if self._sessions is not None and page is not self._judged:
+            judgement = self._judge_session(page, self._sessions)
+        if judgement is Judgement.KEEP and page.url.purpose.owner is None:
+            return self._judge_page(page)
+        return judgement
+
+    def _judge_session(self, page: Page, sessions: "SiteSessions") -> Judgement:
+        """Whether the session of a site with a login has ended."""
         url = page.url
-        if url.purpose.ask is not None:
-            self._frontier.login_done(page, now, self._wall())
-            return False
-        if self._judged is page or not sessions.has(url.site):
-            return True
+        if url.purpose.aim is Aim.LOGIN or not sessions.has(url.site):
+            return Judgement.KEEP
         # A sitemap that nothing names says nothing of the session.
         if url.is_named:
-            verdict, again = sessions.judge(page)
-            if verdict is not Verdict.KEEP:
-                is_last = verdict is Verdict.DROP
-                self._frontier.lost(page, now, self._wall(), again=again, last=is_last)
-                return False
+            judgement, again = sessions.judge(page)
+            if judgement is not Judgement.KEEP:
+                for each in again:
+                    self._frontier.queue_again(each)
+                return judgement
         sessions.blank(page)
         self._judged = page
-        return True
+        return Judgement.KEEP
 
-    def _process(self, page: Page, now: float) -> None:
-        if page.url.purpose.aim is Aim.PROBE:
-            self._frontier.probe_done(page, now, self._wall())
-            return
-        if page.url.purpose.owner is not None:
-            self._output_reply(page)
-            self._frontier.robots_done(page, now, self._wall())
-            return
+    def _judge_page(self, page: Page) -> Judgement:
+        """Whether a page, or a failure, is what it looks like."""
         if page.misread and not page.url.attempt:
-            self._output_reply(page)
-            self._frontier.again(page, now, self._wall())
-            return
-        soft_404 = self._soft_404s.judge(page)
+            return Judgement.AGAIN
+        soft_404 = "" if self._probes is None else self._probes.judge(page)
         if soft_404:
             page.outcome, page.detail = Outcome.ERR_40X, soft_404
-        self._note_refresh(page)
-        if page.vain:
-            self._guessed_in_vain(page, now)
-            return
-        if page.outcome is Outcome.SUCCESS or (page.rest and page.outcome is Outcome.TOO_BIG):
-            digests = self._digests(page)
-            if not self._frontier.is_duplicate(digests):
-                self._reading = self._taken(page, digests)
-                return
-            page.outcome = Outcome.DUPLICATE
-        self._output_reply(page)
-        if page.outcome is not Outcome.ERR_30X:
-            self._frontier.finished(page, now, self._wall())
-            if page.outcome is Outcome.ERR_40X and page.status < HTTPStatus.BAD_REQUEST:
-                # Nothing else may lead to the home page.
-                homes = [link for link in redirect_target(page) if is_home(link.url)]
-                self._admit(page.url, homes, now, redirect=True)
-            return
-        target = redirect_target(page)
-        page.detail = "it names no URL that can be crawled"
-        if page.status == HTTPStatus.NOT_MODIFIED:
-            page.detail = "not modified, although no condition was asked"
-        if target:
-            page.detail = self._frontier.admission.target(page.url.href, target[0].url)
-        if self._frontier.finished(page, now, self._wall()):
-            self._admit(page.url, target, now, redirect=True)
-
-    def _guessed_in_vain(self, page: Page, now: float) -> None:
-        """Complete the URL of a sitemap that is not there; it may be where a redirect leads to."""
-        self._frontier.finished(page, now, self._wall())
         if page.outcome is Outcome.ERR_30X:
-            links = [link for link in redirect_target(page) if is_sitemap_name(link.url)]
-            self._admit(page.url, links, now, redirect=True)
+            page.detail = self._target(page)
+        return Judgement.KEEP
+
+    def _target(self, page: Page) -> str:
+        """The URL that a redirect leads to, or why it leads nowhere."""
+        target = redirect_target(page)
+        if target:
+            return self._frontier.admission.target(page.url.href, target[0].url)
+        if page.not_modified:
+            return "not modified, although no condition was asked"
+        return "it names no URL that can be crawled"
 
     def _note_refresh(self, page: Page) -> None:
         """Pass a 304 or a redirect to the refresher. This comes first, as the disk may refuse."""
@@ -332,7 +280,7 @@ class Intake:
         self._link_notes.page(page.url.href, parsed.links)
         if digests:
             self._frontier.remember(digests)
-        self._frontier.finished(page, now, self._wall())
+        self._frontier.replied(page, now, self._wall())
         self._stats.links += len(parsed.links)
         self._admit(page.url, links, now, purpose=SITEMAP if parsed.is_index else PAGE)
 
@@ -379,3 +327,22 @@ class Intake:
         self._stats.decided(page.outcome, fate)
         for sink in self._sinks:
             sink.write(fate)
+
+
+def _is_shown(page: Page, judgement: Judgement) -> bool:
+    """Whether the outputs get a reply that is not a page: it is kept, or could not be read."""
+    if judgement is not Judgement.KEEP:
+        return judgement is Judgement.AGAIN and page.misread
+    return page.url.purpose.aim not in (Aim.LOGIN, Aim.PROBE) and not page.vain
+
+
+def _targets(page: Page) -> Sequence[Link]:
+    """The link of a redirect that is followed."""
+    targets = redirect_target(page)
+    if page.outcome is Outcome.ERR_30X:
+        # One from a sitemap that is not there may lead to where it is.
+        return [link for link in targets if is_sitemap_name(link.url)] if page.vain else targets
+    if page.outcome is Outcome.ERR_40X and page.status < HTTPStatus.BAD_REQUEST and not page.vain:
+        # Nothing else may lead to the home page.
+        return [link for link in targets if is_home(link.url)]
+    return []

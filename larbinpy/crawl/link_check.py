@@ -17,6 +17,7 @@ from larbinpy.crawl.intake import Intake
 from larbinpy.crawl.request_options import any_reply
 from larbinpy.crawl.requests import RequestMaker
 from larbinpy.fetch.options import Accept, Refusal, Request
+from larbinpy.frontier.lifecycle import Judgement
 from larbinpy.frontier.scope import SeedArea
 from larbinpy.outcome import READABLE, Outcome, malformed_detail
 from larbinpy.page import Page
@@ -96,18 +97,17 @@ class CheckIntake(Intake):
         self._check = check
         self._left_out = left_out
 
-    def _process(self, page: Page, now: float) -> None:
+    def _judge_page(self, page: Page) -> Judgement:
         url = page.url
         if self._check.only_asks(url):
             if url.attempt == 0 and _may_refuse_head(page):
-                self._frontier.again(page, now, self._wall())
-                return
+                return Judgement.AGAIN
             # An empty file has no first byte.
             if page.outcome in READABLE or (
                 page.status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE
             ):
                 page.outcome = Outcome.CHECKED
-        super()._process(page, now)
+        return super()._judge_page(page)
 
     def _loaded(
         self, page: Page, parsed: Parsed, links: Sequence[Link], digests: list[int], now: float

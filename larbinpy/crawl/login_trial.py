@@ -6,7 +6,6 @@ from http import HTTPStatus
 
 from larbinpy.config import Config, ConfigError
 from larbinpy.context import Context
-from larbinpy.crawl.intake import Verdict
 from larbinpy.crawl.network import Network
 from larbinpy.crawl.parts import options_of
 from larbinpy.crawl.request_options import Logins
@@ -14,6 +13,7 @@ from larbinpy.crawl.sessions import SiteSessions
 from larbinpy.crawl.single import fetch, wait_until
 from larbinpy.crawl.sites import SiteConfigs
 from larbinpy.fetch.cookies import HTTP_ONLY
+from larbinpy.frontier.lifecycle import Judgement
 from larbinpy.login.exchange import next_of
 from larbinpy.login.file import examine, explained, read
 from larbinpy.login.judge import Judge, Standing, has_html
@@ -113,7 +113,7 @@ class _Trial:
         if not page.status:
             remedy = cure(page.outcome.value, page.detail)
             return f"not certain: no reply{f'; {remedy}' if remedy else ''}"
-        if self._sessions.judge(page).verdict is not Verdict.KEEP:
+        if self._sessions.judge(page)[0] is not Judgement.KEEP:
             return f"not logged in: {_refusal(page)}"
         if page.status >= HTTPStatus.BAD_REQUEST:
             return f"not certain, with status {page.status}; give the URL of a page"

@@ -8,7 +8,7 @@ The logins of loginFile. Their modules are loaded only by a crawl that has some.
 """
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TextIO
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from larbinpy.config import Config, ConfigError
 from larbinpy.config.grammar import SiteBlock
@@ -24,15 +24,15 @@ from larbinpy.fetch.options import RequestOptions
 from larbinpy.frontier.addresses import AddressSettings
 from larbinpy.frontier.admission import Admission, Folding
 from larbinpy.frontier.frontier import Frontier
-from larbinpy.frontier.lifecycle import SiteLifecycle
+from larbinpy.frontier.lifecycle import SiteLifecycle, SiteLogins
 from larbinpy.frontier.politeness import SiteHours, SiteLimits, SiteSettings, Waits
 from larbinpy.frontier.schedule import IPSites
 from larbinpy.frontier.scope import Scope, ScopeSettings
 from larbinpy.frontier.sequencer import Sequencer
-from larbinpy.frontier.steps import NO_LOGINS, NO_PROBES, SiteLogins, SiteProbes
 from larbinpy.frontier.traps import Traps, TrapSettings
 from larbinpy.loop.clock import Clock
 from larbinpy.output import Output
+from larbinpy.soft404.probes import Probes
 from larbinpy.storage.queues import Store
 from larbinpy.storage.seen import Seen
 from larbinpy.storage.site_counts import SiteCounts
@@ -157,13 +157,6 @@ class HoursListener:
         self._site_settings.look(now, self._wall())
 
 
-class Sessions(SiteLogins, Protocol):
-    """Logs in to sites, and knows the links that a session has no use for."""
-
-    def avoids(self, href: str) -> bool:
-        """Whether a link is not asked for: it ends the session of its site, or is a login page."""
-
-
 class Kinds(NamedTuple):
     """The classes that a frontier is made of."""
 
@@ -184,8 +177,8 @@ def make_frontier(
     wants: Callable[[Url], bool] | None = None,
     kinds: Kinds = KINDS,
     is_own: Callable[[str, int], bool] | None = None,
-    sessions: Sessions | None = None,
-    probes: SiteProbes = NO_PROBES,
+    sessions: SiteLogins | None = None,
+    probes: Probes | None = None,
 ) -> Frontier:
     """The frontier of a crawl, with its queues in stateDir.
 
@@ -198,7 +191,7 @@ def make_frontier(
     ip_sites = IPSites(site_settings.usual, config.wait_by, config.pages_connexions, sizes)
     counts = kinds.counts(folder)
     addresses = AddressSettings(config.dns_cache_time, permitting(config, is_public), is_own)
-    logins = NO_LOGINS if sessions is None else sessions
+    logins = SiteLogins() if sessions is None else sessions
     sites = SiteLifecycle(site_settings.of, addresses, counts, ip_sites, sizes, logins, probes)
     store, seen = Store(folder), kinds.seen(folder, "seen")
     scope = _make_scope(config, site_settings, sessions)
@@ -212,7 +205,9 @@ def make_frontier(
     )
 
 
-def _make_scope(config: Config, site_settings: SettingsBySite, sessions: Sessions | None) -> Scope:
+def _make_scope(
+    config: Config, site_settings: SettingsBySite, sessions: SiteLogins | None
+) -> Scope:
     return Scope(
         ScopeSettings(
             depth_in_site=config.depth_in_site,

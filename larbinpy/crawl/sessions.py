@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from larbinpy.crawl.intake import Judgement, Verdict
 from larbinpy.fetch.cookies import Jars, LoginJars, cookie_lines
 from larbinpy.fetch.options import RequestOptions
-from larbinpy.frontier.steps import NoLogins
+from larbinpy.frontier.lifecycle import Judgement, SiteLogins
 from larbinpy.login.judge import LoginPages, Standing
 from larbinpy.login.logout import ends_session
 from larbinpy.login.methods.hook import UserLogin
@@ -47,7 +46,7 @@ class _Door:
         self.session = Session(self.login, kept, self._user_login)
 
 
-class SiteSessions:
+class SiteSessions(SiteLogins):
     """Logs in to the sites of `logins`, for the frontier, and judges their replies.
 
     `on_begin` is called before a login: requests after it need options of their own, because
@@ -152,12 +151,15 @@ class SiteSessions:
     def has(self, site: str) -> bool:
         return site in self._doors
 
-    def judge(self, page: Page) -> Judgement:
-        """Judge a reply of a site that has a login."""
+    def judge(self, page: Page) -> tuple[Judgement, Sequence[Url]]:
+        """Judge a reply of a site that has a login.
+
+        With it come the URLs that may have been fetched after the session ended.
+        """
         url = page.url
         door = self._doors[url.site]
         if not page.status:
-            return Judgement(Verdict.KEEP)
+            return Judgement.KEEP, ()
         standing = door.session.standing(page)
         if standing is not Standing.OUT:
             if page.outcome is Outcome.SUCCESS:
@@ -166,13 +168,13 @@ class SiteSessions:
             # One that is tried again has not come yet.
             if standing is Standing.IN or not is_retried(page.outcome, page.status):
                 door.session.came(url, standing)
-            return Judgement(Verdict.KEEP)
+            return Judgement.KEEP, ()
         again = door.session.lost(url, page.status)
         if not door.session.avoids(url.href):
-            return Judgement(Verdict.AGAIN, again)
+            return Judgement.LOST, again
         self._notices.append(f"{url.href} is given up: {ENDS_SESSION}")
         page.outcome, page.detail = Outcome.REJECTED, ENDS_SESSION
-        return Judgement(Verdict.DROP, again)
+        return Judgement.DROP, again
 
     def blank(self, page: Page) -> None:
         """Remove cookies, tokens and challenges from the headers of a reply."""
@@ -242,7 +244,7 @@ def _blanked(line: re.Match[bytes]) -> bytes:
     return name + b": " + MASK.encode()
 
 
-class LoginLinks(NoLogins):
+class LoginLinks(SiteLogins):
     """Stands for the sessions of `SiteSessions`, without any secret: nothing logs in.
 
     `pages` are the addresses of the login pages by site, empty for none. Links that only their

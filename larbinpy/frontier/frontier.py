@@ -18,7 +18,7 @@ from larbinpy.config.rule import Rule
 from larbinpy.dns.lookup import NO_SUCH_NAME, Answer
 from larbinpy.frontier.addresses import IPSiteRegistry
 from larbinpy.frontier.admission import Admission, Folding
-from larbinpy.frontier.lifecycle import SiteLifecycle
+from larbinpy.frontier.lifecycle import Judgement, SiteLifecycle, Sitemaps
 from larbinpy.frontier.rules import LiveRules
 from larbinpy.frontier.schedule import WaitShortener
 from larbinpy.frontier.scope import SeedArea
@@ -32,7 +32,7 @@ from larbinpy.storage.queues import KEY
 from larbinpy.storage.seen import Mark, Seen
 from larbinpy.storage.sizes import DEFAULT_SIZES, FrontierSizes
 from larbinpy.storage.state import SavedPart, SavedValue
-from larbinpy.url import GUESS, PAGE, SITEMAP, Purpose, Url, resolve
+from larbinpy.url import GUESS, PAGE, Purpose, Url, resolve
 
 
 class RuleSweep:
@@ -237,16 +237,17 @@ class Frontier:
 
     def put_back(self, url: Url) -> None:
         """Queue a URL again whose outcome was decided in an earlier run."""
-        self._queue_again(url)
+        self.queue_again(url)
         self.store.spill()
 
     def revisit(self, url: Url) -> None:
         """Queue a page that was fetched before, unless a rule rejects it now."""
         self._join = self._join_unless_rejected
         self.admission.remember(url.href)
-        self._queue_again(url)
+        self.queue_again(url)
 
-    def _queue_again(self, url: Url) -> None:
+    def queue_again(self, url: Url) -> None:
+        """Queue a URL whose outcome was decided."""
         self.admission.has_repeats = True
         self.sequencer.put(url)
 
@@ -316,69 +317,46 @@ class Frontier:
         """A URL that may be fetched now, and the address to use; None while there is none."""
         return self.ip_sites.take(now)
 
-    def robots_done(self, page: Page, now: float, wall: float) -> None:
-        """Process the reply to a request for a robots.txt.
-
-        The sitemaps that it names have the depth of the waiting URL with the greatest one.
-        """
-        site = self.registry.get(page.url.purpose.owner or "")
-        depth = max((url.depth for url in site.waiting), default=-1) if site else -1
-        sitemaps = self.lifecycle.robots_done(page, now, wall)
-        urls = (resolve(text, page.url.href) for text in sitemaps.references)
-        links = [Link(url, Kind.PAGE, nofollow=False) for url in urls if url]
-        parent = Url(page.url.href, depth)
-        purpose = GUESS if sitemaps.guessed else SITEMAP
-        self.admit(parent, links, now, purpose=purpose)
-
-    def login_done(self, page: Page, now: float, wall: float) -> None:
-        """Process the reply to a request of a login."""
-        self.lifecycle.login_done(page, now, wall)
-
-    def probe_done(self, page: Page, now: float, wall: float) -> None:
-        """Process the reply to a request for a name that does not exist."""
-        self.lifecycle.probe_done(page, now, wall)
-
-    def lost(
-        self,
-        page: Page,
-        now: float,
-        wall: float,
-        *,
-        again: Sequence[Url] = (),
-        last: bool = False,
-    ) -> None:
-        """The session of a site has ended: it logs in again before its next URL.
-
-        The URL of the reply is fetched again after that, and this was no try; if it is the `last`
-        one, the URL is decided: it ends each session. URLs that were decided are fetched `again`,
-        too.
-        """
-        for url in again:
-            self._queue_again(url)
-        self.lifecycle.lost(page, now, wall, last=last)
-        if last:
-            self.scope.count_avoided()
-            self._fetched.append(page)
-
-    def finished(self, page: Page, now: float, wall: float) -> bool:
-        """Process a fetched page; return whether this decides the outcome of the URL.
+    def replied(
+        self, page: Page, now: float, wall: float, judgement: Judgement = Judgement.KEEP
+    ) -> bool:
+        """Process a reply, or the failure of a request; return whether this decides its URL.
 
         If so, `decided` returns it. Otherwise the URL goes back to the tail of its NamedSite, to
-        be tried again.
+        be fetched again; or it was a preliminary request.
         """
-        # Not tried again if a rule rejects it that came after it was taken from the store.
-        rejected = self.scope.rules.were_others and self.scope.rejecting(page.url) is not None
-        last = rejected or page.url.purpose is GUESS
-        decided = self.lifecycle.page_done(page, now, wall, last=last)
+        if page.url.purpose.owner is not None:
+            sitemaps = self.lifecycle.prepared(page, now, wall)
+            if sitemaps is not None:
+                self._admit_sitemaps(page.url.href, sitemaps, now)
+            return False
+        if judgement is Judgement.AGAIN:
+            self.lifecycle.again(page, now, wall)
+            return False
+        if judgement is Judgement.KEEP:
+            decided = self._finished(page, now, wall)
+        else:
+            decided = judgement is Judgement.DROP
+            self.lifecycle.lost(page, now, wall, last=decided)
+            if decided:
+                self.scope.count_avoided()
         if decided:
             self._fetched.append(page)
-            if page.url.purpose is GUESS and not page.vain:
-                self.admission.remember(page.url.href)
         return decided
 
-    def again(self, page: Page, now: float, wall: float) -> None:
-        """Fetch the URL of a reply once more, at once and in another way; no failure is counted."""
-        self.lifecycle.again(page, now, wall)
+    def _admit_sitemaps(self, robots: str, sitemaps: Sitemaps, now: float) -> None:
+        urls = (resolve(text, robots) for text in sitemaps.references)
+        links = [Link(url, Kind.PAGE, nofollow=False) for url in urls if url]
+        self.admit(Url(robots, sitemaps.depth), links, now, purpose=sitemaps.purpose)
+
+    def _finished(self, page: Page, now: float, wall: float) -> bool:
+        # Not tried again if a rule rejects it that came after it was taken from the store.
+        rejected = self.scope.rules.were_others and self.scope.rejecting(page.url) is not None
+        is_guess = page.url.purpose is GUESS
+        decided = self.lifecycle.page_done(page, now, wall, last=rejected or is_guess)
+        if is_guess and not page.vain:
+            self.admission.remember(page.url.href)
+        return decided
 
     def decided(self, most: int) -> Iterator[Page]:
         """At most `most` pages whose outcome is decided, by their fetch or without one.

@@ -1,38 +1,55 @@
 """Leads each NamedSite to an address, robots.txt and login, and handles failures on the way.
 
-Host names that sites need looked up: one request for each name, one answer for all its sites.
+Host names that sites need are looked up: one request for each name, one answer for all its sites.
+
+Preliminary requests are those that a site needs before its URLs may be fetched: for its robots.txt
+(RFC 9309), its login, and its probes, which ask for names that cannot exist (`larbinpy.soft404`).
+They wait in the queue of the site that they go to, which may be another one, as redirects lead
+anywhere; the purpose of each names its owner.
 """
 
 import heapq
 from collections import deque
 from collections.abc import Callable, Iterator
+from enum import Enum, auto
 from itertools import count
 from math import inf
+from typing import NamedTuple
 
 from larbinpy.config.rule import Rule
 from larbinpy.dns.lookup import NO_SUCH_NAME, Answer
+from larbinpy.fetch.robots import Rules, whole_lines
 from larbinpy.frontier.addresses import AddressSettings
 from larbinpy.frontier.politeness import SettingsOf
 from larbinpy.frontier.schedule import IPSites
-from larbinpy.frontier.site import STEPS, Event, NamedSite, State
+from larbinpy.frontier.site import STEPS, Event, NamedSite, PackedRobots, State
 from larbinpy.frontier.sites import RobotsRules, SiteRegistry
-from larbinpy.frontier.steps import (
-    CLOSED_TIME,
-    NO_LOGINS,
-    NO_PROBES,
-    LoginStep,
-    PreliminaryRequests,
-    ProbeStep,
-    RobotsStep,
-    SiteLogins,
-    Sitemaps,
-    SiteProbes,
-)
-from larbinpy.outcome import UNREACHABLE, Outcome, failure, is_retried
+from larbinpy.outcome import READABLE, UNREACHABLE, Outcome, asks_for_less, failure, is_retried
 from larbinpy.page import Page
+from larbinpy.soft404.probes import Probes
 from larbinpy.storage.site_counts import SiteCounts
 from larbinpy.storage.sizes import DEFAULT_SIZES, FrontierSizes
-from larbinpy.url import Aim, Url, site_of
+from larbinpy.url import GUESS, SITEMAP, Aim, Ask, Purpose, Url, resolve, site_of
+
+#: A closed site, or one whose robots.txt cannot be fetched, gets no request for this long (s).
+_CLOSED_TIME = 3600.0
+
+#: States of a site with an address that may be used.
+_ADDRESSED = STEPS | {State.OPEN}
+
+
+class Judgement(Enum):
+    """What a reply is for its URL."""
+
+    #: What was asked for, or a failure that is tried again if it may pass.
+    KEEP = auto()
+    #: Its URL is fetched once more, at once and in another way; no failure is counted.
+    AGAIN = auto()
+    #: The session of its site has ended: its URL is fetched again after a login, and this was no
+    #: try.
+    LOST = auto()
+    #: The session has ended, and that is the URL's doing: it is decided.
+    DROP = auto()
 
 
 class NameRequests:
@@ -90,6 +107,325 @@ class NameRequests:
             yield self._arriving.popleft()
 
 
+class Step:
+    """A step of sites on their way that takes requests of its own; `way` leads them on, or back."""
+
+    def __init__(self, way: "SiteLifecycle") -> None:
+        self._way = way
+        self._registry = way.registry
+        self._ip_sites = way.ip_sites
+        self._rules = way.rules
+
+    def replied(self, page: Page, now: float) -> "Sitemaps | None":
+        """Process the reply to a request, or its end without one; the sitemaps that it names."""
+        raise NotImplementedError
+
+
+#: RFC 9309, 2.3.1.2: at least five redirects of a robots.txt are followed.
+_HOPS = 5
+#: RFC 9309, 2.4: robots.txt is not used for longer than a day.
+_RULES_TIME = 24 * 3600.0
+
+
+class Sitemaps(NamedTuple):
+    """The sitemaps of a site."""
+
+    #: As references from its robots.txt.
+    references: tuple[str, ...]
+    #: `SITEMAP`, or `GUESS` if no robots.txt names them.
+    purpose: Purpose
+    #: The greatest depth of the URLs that waited for robots.txt.
+    depth: int
+
+
+#: The place where most sites have it (sitemaps.org names no other in its examples).
+_USUAL = "/sitemap.xml"
+
+
+class RobotsStep(Step):
+    """Fetches the robots.txt of sites in ROBOTS, and puts their rules in force."""
+
+    def __init__(self, way: "SiteLifecycle") -> None:
+        super().__init__(way)
+        #: Requests that a server answered.
+        self.fetched = 0
+
+    def begin(self, site: NamedSite, now: float) -> None:
+        """Fetch the robots.txt of a site that is now in ROBOTS."""
+        purpose = Purpose(Aim.ROBOTS, site.key)
+        self._way.send(Url(f"{site.key}/robots.txt", 0, purpose=purpose), now)
+        self._way.release(site)
+
+    def replied(self, page: Page, now: float) -> Sitemaps | None:
+        """As `Step.replied` (RFC 9309, 2.3.1)."""
+        self.fetched += page.status > 0
+        owner = self._registry.get(page.url.purpose.owner or "")
+        if owner is None or owner.state is not State.ROBOTS:
+            return None
+        depth = max((url.depth for url in owner.waiting), default=-1)
+        if page.outcome in READABLE:
+            body = page.body if page.truncated is None else whole_lines(page.body)
+            rules = Rules.parse(body)
+            packed = self._rules.pack(body, rules)
+            delay = self._rules.delay(owner, rules)
+            self._open(owner, packed, now + _RULES_TIME, now, delay)
+            named = tuple(rules.sitemaps)
+            return Sitemaps(named, SITEMAP, depth) if named else _guessed(owner, depth)
+        if page.outcome is Outcome.ERR_30X:
+            self._redirected(owner, page, now)
+        elif page.outcome is Outcome.BAD_TLS and page.url.site == owner.key:
+            self._way.give_up(owner, Outcome.BAD_TLS, now, page.detail)
+        elif page.outcome is Outcome.ERR_40X and not asks_for_less(page.status):
+            self._open(owner, self._rules.allow_all, now + _RULES_TIME, now)
+            return _guessed(owner, depth)
+        else:
+            self._failed(owner, page.url, page.outcome, now, failure(page.status, page.detail))
+        return None
+
+    def _redirected(self, owner: NamedSite, page: Page, now: float) -> None:
+        location = page.header("location")
+        target = resolve(location, page.url.href) if location else None
+        if target is None or page.url.hops >= _HOPS:
+            self._open(owner, self._rules.allow_all, now + _RULES_TIME, now)
+            return
+        self._way.send(Url(target, 0, hops=page.url.hops + 1, purpose=page.url.purpose), now)
+
+    def _failed(
+        self, site: NamedSite, robots: Url, outcome: Outcome, now: float, detail: str
+    ) -> None:
+        """Handle a robots.txt that cannot be fetched: try again after a wait.
+
+        If all tries fail, the site is closed if it cannot be connected to; otherwise all its URLs
+        are forbidden for a while. If a redirect led to another site, the failure of that site says
+        nothing about this one.
+        """
+        own = robots.site == site.key
+        if own and outcome in UNREACHABLE:
+            self._ip_sites.try_next_address(site)
+        if outcome is Outcome.SITE_LIMIT:
+            self._way.give_up(site, outcome, now, detail)
+            return
+        if site.tries < site.settings.retries or (own and outcome is Outcome.NO_CONNECTION):
+            self._way.setback(site, Event.NO_ROBOTS, outcome, now, detail)
+        else:
+            site.note_failure(outcome, detail)
+            self._open(site, self._rules.deny_all, now + _CLOSED_TIME, now)
+
+    def ignore(self, site: NamedSite, now: float) -> None:
+        """Open a site without its robots.txt (ignoreRobots)."""
+        self._open(site, self._rules.allow_all, float("inf"), now)
+
+    def _open(
+        self,
+        site: NamedSite,
+        rules: PackedRobots,
+        until: float,
+        now: float,
+        delay: float | None = None,
+    ) -> None:
+        self._rules.put(site, rules, until, delay)
+        self._registry.on(site, Event.RULES)
+        if site.pace.least > site.settings.waits.least:
+            # The request for robots.txt counts for the delay, too.
+            site.wait_until(now + site.pace.least)
+        self._ip_sites.withdraw(site)
+        self._way.opened(site, now)
+
+
+def _guessed(site: NamedSite, depth: int) -> Sitemaps | None:
+    """The sitemap to look for at a site whose robots.txt names none."""
+    if not site.settings.guess_sitemap:
+        return None
+    return Sitemaps((site.key + _USUAL,), GUESS, depth)
+
+
+#: A site whose logins have failed gets no request for this long (s): each further try might lock
+#: the account.
+_LOGIN_CLOSED_TIME = 24 * 3600.0
+
+
+class SiteLogins:
+    """The logins of sites, by site key. Here, no site has one; a crawl with logins overrides all.
+
+    A login is a sequence of requests, one at a time.
+    """
+
+    def needs(self, site: str) -> bool:
+        """Whether a login has to come before the next URL of `site`."""
+        return False
+
+    def begin(self, site: str) -> Ask | None:
+        """Begin a login; its first request, None if it is over."""
+        return None
+
+    def replied(self, site: str, page: Page) -> Ask | None:
+        """Process the reply to the last request; the next one, None if the login is over.
+
+        A request that could not be sent has a page of status 0.
+        """
+        return None
+
+    def failure(self, site: str) -> str:
+        """Why the last login failed; empty if it did not."""
+        return ""
+
+    def is_final(self, site: str) -> bool:
+        """Whether no further login is tried for a day after a failure."""
+        return False
+
+    def lasts(self, site: str) -> float | None:
+        """Seconds until the login of `site` must be renewed; None if only the site knows."""
+        return None
+
+    def avoids(self, href: str) -> bool:
+        """Whether a link is not asked for: it ends the session of its site, or is a login page."""
+        return False
+
+
+_NO_LOGINS = SiteLogins()
+
+
+class LoginStep(Step):
+    """Sends the requests of logins, for sites in LOGIN.
+
+    A login begins when no other request to its site is in flight: the reply to one that left
+    before could end the new session, and would look as if that had ended. So there is one login
+    of a site at a time, and one request of it.
+    """
+
+    def __init__(self, way: "SiteLifecycle", logins: SiteLogins) -> None:
+        super().__init__(way)
+        self._logins = logins
+        # The request that is queued or in flight, by the key of its owner.
+        self._under_way: dict[str, Url] = {}
+        # Requests that wait for a time, by the key of their owner.
+        self._later: dict[str, float] = {}
+
+    def is_needed(self, site: NamedSite) -> bool:
+        """Whether `site` has to log in before its next URL."""
+        return self._logins.needs(site.key)
+
+    def lasts(self, site: NamedSite) -> float | None:
+        """Seconds until the login of `site` must be renewed; None if that is not known."""
+        return self._logins.lasts(site.key)
+
+    def begin(self, site: NamedSite, now: float) -> None:
+        """Log in at an OPEN site, whose ready URLs wait for that."""
+        self._forget(site)
+        self._registry.on(site, Event.LOGIN)
+        self._way.hold(site)
+        self.landed(site, now)
+
+    def landed(self, site: NamedSite, now: float) -> None:
+        """Continue after the end of a request to `site`: the login may wait for that."""
+        if site.state is State.LOGIN and not site.in_flight and site.key not in self._under_way:
+            self._go_on(site, self._logins.begin(site.key), now)
+
+    def wait_over(self, site: NamedSite, now: float) -> None:
+        """Send the request that had to wait, if there is one and its time has come."""
+        if site.key in self._later and now >= self._later[site.key]:
+            del self._later[site.key]
+            self._way.send(self._under_way[site.key], now)
+
+    def _forget(self, site: NamedSite) -> None:
+        self._under_way.pop(site.key, None)
+        self._later.pop(site.key, None)
+
+    def replied(self, page: Page, now: float) -> None:
+        """As `Step.replied`."""
+        key = page.url.purpose.owner or ""
+        site = self._registry.get(key)
+        if site is None or self._under_way.get(key) is not page.url:
+            return
+        if page.url.site == key and page.outcome in UNREACHABLE:
+            self._ip_sites.try_next_address(site)
+        if site.state is State.LOGIN:
+            self._go_on(site, self._logins.replied(key, page), now)
+
+    def _go_on(self, site: NamedSite, ask: Ask | None, now: float) -> None:
+        while ask is not None:
+            href = resolve(ask.href)
+            if href is not None:
+                url = self._under_way[site.key] = Url(
+                    href, 0, purpose=Purpose(Aim.LOGIN, site.key, ask)
+                )
+                if ask.wait > 0:
+                    self._later[site.key] = now + ask.wait
+                    self._way.set_timer(site, now + ask.wait)
+                else:
+                    self._way.send(url, now)
+                return
+            unsent = Page(Url(f"{site.key}/", 0), Outcome.BAD_URL)
+            ask = self._logins.replied(site.key, unsent)
+        self._forget(site)
+        why = self._logins.failure(site.key)
+        if not why:
+            self._registry.on(site, Event.LOGGED_IN)
+            self._way.reopened(site, now)
+        elif self._logins.is_final(site.key):
+            self._way.give_up(site, Outcome.LOGIN_FAILED, now, why, _LOGIN_CLOSED_TIME)
+        else:
+            site.count_try()
+            self._way.suspend(site, Event.NO_LOGIN, Outcome.LOGIN_FAILED, now, why)
+
+
+class ProbeStep(Step):
+    """Sends the probes of OPEN sites, one after the other, while their other URLs wait.
+
+    So every page is compared with the answers when it arrives. The first URL of a site is not: a
+    site of which only one URL is fetched gets no probe.
+    """
+
+    def __init__(self, way: "SiteLifecycle", probes: Probes) -> None:
+        super().__init__(way)
+        self._probes = probes
+        # The request that is queued or in flight, by the key of its site.
+        self._under_way: dict[str, Url] = {}
+
+    def is_needed(self, site: NamedSite, url: Url) -> bool:
+        """Whether an OPEN `site` is to be probed before `url`, which is in none of its queues."""
+        if not self._probes.wants(url):
+            return False
+        return site.fetched + site.failed + site.in_flight + site.held > 0
+
+    def is_needed_first(self, site: NamedSite) -> bool:
+        """Whether an OPEN `site` is to be probed before the URLs that wait."""
+        known = site.fetched + site.failed + site.in_flight + site.held
+        known -= sum(url.purpose is GUESS for url in site.waiting)
+        return known > 1 and any(map(self._probes.wants, site.waiting))
+
+    def begin(self, site: NamedSite, now: float) -> None:
+        """Probe an OPEN site, whose ready URLs wait for that."""
+        self._registry.on(site, Event.PROBE)
+        self._way.hold(site)
+        self._go_on(site, now)
+
+    def replied(self, page: Page, now: float) -> None:
+        """As `Step.replied`."""
+        key = page.url.purpose.owner or ""
+        if self._under_way.get(key) is not page.url:
+            return
+        del self._under_way[key]
+        self._probes.replied(key, page)
+        site = self._registry.get(key)
+        if site is not None and site.state is State.PROBING:
+            self._go_on(site, now)
+        else:  # It was closed meanwhile.
+            self._probes.end(key)
+
+    def _go_on(self, site: NamedSite, now: float) -> None:
+        waiting = [url.href for url in site.waiting if url.is_named]
+        while (probe := self._probes.next(site.key, waiting)) is not None:
+            if self._rules.allows(site, probe):
+                url = self._under_way[site.key] = Url(
+                    probe, 0, purpose=Purpose(Aim.PROBE, site.key)
+                )
+                self._way.send(url, now)
+                return
+        self._registry.on(site, Event.PROBED)
+        self._way.reopened(site, now)
+
+
 #: Requests in a row without any answer after which a site is closed.
 _DEAD_AFTER = 12
 #: Timers among which that of the next try is looked for: some are of URLs that moved meanwhile.
@@ -102,8 +438,8 @@ class SiteLifecycle:
     It leads each site of its registry through its states: `names` holds the sites
     in RESOLVING, the timers those in WAITING. URLs whose outcome is decided on the way wait in
     `decided`. `RobotsStep`, `LoginStep` and `ProbeStep` do the steps that take requests of their
-    own. (There are more than twenty methods, because each transition in the picture of `states` has
-    one.)
+    own, which they queue before all other URLs of the sites that they go to. (There are more than
+    twenty methods, because each transition in the picture of `site` has one.)
     """
 
     def __init__(
@@ -113,8 +449,8 @@ class SiteLifecycle:
         counts: SiteCounts,
         ip_sites: IPSites,
         sizes: FrontierSizes = DEFAULT_SIZES,
-        logins: SiteLogins = NO_LOGINS,
-        probes: SiteProbes = NO_PROBES,
+        logins: SiteLogins = _NO_LOGINS,
+        probes: Probes | None = None,
     ) -> None:
         self._addresses = addresses
         self.ip_sites = ip_sites
@@ -123,10 +459,12 @@ class SiteLifecycle:
         self.rules = RobotsRules(sizes)
         self.registry = SiteRegistry(settings_of, counts, self.rules, sizes)
         self.names = NameRequests(sizes)
-        self._requests = PreliminaryRequests(self.registry, ip_sites, self)
-        self._robots = RobotsStep(self.registry, ip_sites, self.rules, self._requests, self)
-        self._login = LoginStep(logins, self.registry, ip_sites, self._requests, self)
-        self._probe = ProbeStep(probes, self.registry, self.rules, self._requests, self)
+        self._robots = RobotsStep(self)
+        self._login = LoginStep(self, logins)
+        self._probe = None if probes is None else ProbeStep(self, probes)
+        self._steps: dict[Aim, Step] = {Aim.ROBOTS: self._robots, Aim.LOGIN: self._login}
+        if self._probe is not None:
+            self._steps[Aim.PROBE] = self._probe
         self._timers: list[tuple[float, int, NamedSite]] = []
         self._order = count()
         # OPEN sites with URLs that were not made ready yet.
@@ -159,7 +497,7 @@ class SiteLifecycle:
             return
         site = self.registry.obtain(key, now)
         if site.state is State.OPEN and now < min(site.address_until, site.rules_until):
-            if self._probe.is_needed(site, url):
+            if self._probe is not None and self._probe.is_needed(site, url):
                 site.park(url)
                 self._probe.begin(site, now)
             else:
@@ -208,14 +546,11 @@ class SiteLifecycle:
 
     def end(self, url: Url, outcome: Outcome, now: float, detail: str = "") -> None:
         """End a URL that is in no queue with `outcome`, without (another) fetch."""
+        page = Page(url, outcome, detail=detail)
         if url.purpose.owner is None:
-            self.decided.append(Page(url, outcome, detail=detail))
-        elif url.purpose.aim is Aim.PROBE:
-            self._probe.replied(Page(url, outcome, detail=detail), now)
-        elif url.purpose.aim is Aim.ROBOTS:
-            self._robots.ended(url, outcome, now, detail)
+            self.decided.append(page)
         else:
-            self._login.replied(Page(url, outcome, detail=detail), now)
+            self._steps[url.purpose.aim].replied(page, now)
 
     # To the resolver and back.
 
@@ -274,20 +609,33 @@ class SiteLifecycle:
 
     # robots.txt, logins and probes.
 
-    def robots_done(self, page: Page, now: float, wall: float) -> Sitemaps:
-        """Process the reply to a robots.txt request; return its sitemaps."""
-        self.landed(page, now, wall)
-        return self._robots.replied(page, now)
+    def send(self, url: Url, now: float) -> None:
+        """Fetch a preliminary `url` when its site has an address and politeness allows."""
+        site = self.registry.get(url.site)
+        if site is not None and site.state in _ADDRESSED:
+            self._put_first(site, url)
+        else:
+            self.join(url, now)
 
-    def login_done(self, page: Page, now: float, wall: float) -> None:
-        """Process the reply to a request of a login."""
-        self.landed(page, now, wall)
-        self._login.replied(page, now)
+    def release(self, site: NamedSite) -> None:
+        """Fetch the preliminary requests that wait at a site that is in a step of its own."""
+        for url in site.admit_others():
+            self._put_first(site, url)
 
-    def probe_done(self, page: Page, now: float, wall: float) -> None:
-        """Process the reply to a probe."""
+    def hold(self, site: NamedSite) -> None:
+        """Let the ready URLs of `site` wait again, without its preliminary requests."""
+        self.ip_sites.withdraw(site)
+        if site.state in STEPS:
+            self.release(site)
+
+    def _put_first(self, site: NamedSite, url: Url) -> None:
+        self.registry.engage(site)
+        self.ip_sites.add(site, url, first=True)
+
+    def prepared(self, page: Page, now: float, wall: float) -> Sitemaps | None:
+        """Process the reply to a preliminary request; return the sitemaps that it names."""
         self.landed(page, now, wall)
-        self._probe.replied(page, now)
+        return self._steps[page.url.purpose.aim].replied(page, now)
 
     def lost(self, page: Page, now: float, wall: float, *, last: bool) -> None:
         """Hold the URLs of a site whose session has ended until it has logged in again.
@@ -303,7 +651,7 @@ class SiteLifecycle:
         if site.state is State.OPEN:
             self.opened(site, now)
         elif site.state is not State.CLOSED:
-            self._requests.hold(site)
+            self.hold(site)
         if not last:
             self.join(page.url, now)
 
@@ -311,7 +659,7 @@ class SiteLifecycle:
         """Log in at an OPEN site, or probe it, if that is due; otherwise make its URLs ready."""
         if self._login.is_needed(site):
             self._login.begin(site, now)
-        elif self._probe.is_needed_first(site):
+        elif self._probe is not None and self._probe.is_needed_first(site):
             self._probe.begin(site, now)
         else:
             self._admit(site, now)
@@ -426,7 +774,7 @@ class SiteLifecycle:
         verdict: Outcome,
         now: float,
         detail: str,
-        lasting: float = CLOSED_TIME,
+        lasting: float = _CLOSED_TIME,
     ) -> None:
         """Close the site for a while: all its URLs end with `verdict`."""
         self.ip_sites.withdraw(site)

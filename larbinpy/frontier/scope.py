@@ -148,6 +148,9 @@ _STAY = {
     "domain": "the registered domains of the seeds",
 }
 
+#: Stands for a page on another host.
+ELSEWHERE = "http://elsewhere.invalid/"
+
 #: Types of styles, scripts and manifests, which pages refer to as requisites.
 _REQUISITE_TYPES = (
     "text/css",
@@ -436,6 +439,12 @@ class Scope:
         if verdict.may_accept:
             return None
         return self._limiting(candidate) if verdict.rule is None else _rejected(verdict.rule)
+
+    def takes_requisite(self, url: str) -> bool:
+        """Whether `url` is wanted if a page needs it to be displayed."""
+        via = url if self.area.has_host(url) else ELSEWHERE
+        needed = Candidate(url, via, redirect=False, kind=Kind.IMAGE, requisite=True)
+        return self._requisites and self.refusing(needed) is None
 
     def verdict(self, url: str, headers: Headers | None = None) -> Verdict:
         """The verdict of the rules on a link to `url` whose depth and hops are not known."""

@@ -19,14 +19,13 @@ from typing import Any
 from larbinpy.console.text import roughly
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.rules import Headers
-from larbinpy.frontier.scope import Candidate
+from larbinpy.frontier.scope import ELSEWHERE, Candidate
 from larbinpy.frontier.site import NamedSite, State
 from larbinpy.observe.log_search import Line, LogSearch, SearchedLog, search_rotated
 from larbinpy.outcome import ENDS_SESSION, SEED_AGAIN, Outcome, Trait, brief, cure, having, reason
 from larbinpy.page import Page
-from larbinpy.parse import Kind, Link
 from larbinpy.storage.queues import Place
-from larbinpy.url import Url, fault, host_of, masked_typed, site_of, typed
+from larbinpy.url import Url, fault, masked_typed, site_of, typed
 
 Facts = dict[str, Any]
 
@@ -44,8 +43,6 @@ _DECIDES_LATER = {
     "type": "its type decides once it is fetched",
     "size": "its size decides once it is fetched",
 }
-#: Stands for a page on another host.
-_ELSEWHERE = "http://elsewhere.invalid/"
 
 
 def standing_of(frontier: Frontier, href: str, now: float) -> Facts | None:
@@ -220,7 +217,7 @@ def refusal(frontier: Frontier, href: str, now: float) -> Facts | None:
         refused, rule, why = refusing
         if refused is Outcome.REJECTED:
             why = f"rejected by: {why}"
-        if _taken_as_requisite(frontier, href):
+        if frontier.scope.takes_requisite(href):
             why += "; it is fetched if a page needs it to be displayed"
         return {"reason": refused.value, "rule": rule, "why": why}
     trap = frontier.traps.refusing(href)
@@ -275,15 +272,6 @@ def with_rules(frontier: Frontier, href: str, facts: Facts) -> Facts:
     return {**facts, "why": "; ".join(why)}
 
 
-def _taken_as_requisite(frontier: Frontier, href: str) -> bool:
-    scope = frontier.scope
-    via = href if host_of(href) in scope.area.hosts else _ELSEWHERE
-    if not scope.is_requisite(Url(via, 0), Link(href, Kind.IMAGE), redirect=False):
-        return False
-    needed = Candidate(href, via, redirect=False, kind=Kind.IMAGE, requisite=True)
-    return scope.refusing(needed) is None
-
-
 def forbidding(frontier: Frontier, href: str, now: float) -> Facts:
     """The rule of robots.txt that forbids a URL, as far as is known now."""
     site, rules = frontier.registry.at(href), frontier.lifecycle.rules
@@ -311,7 +299,7 @@ def _left_out(frontier: Frontier, href: str) -> Iterator[str]:
     too_deep = frontier.admission.refused[Outcome.TOO_DEEP]
     if too_deep:
         yield f"further than depthInSite from the seeds ({too_deep} links were too deep so far)"
-    if frontier.scope.refusing(Candidate(href, _ELSEWHERE, redirect=False)) is not None:
+    if frontier.scope.refusing(Candidate(href, ELSEWHERE, redirect=False)) is not None:
         yield "on other hosts (noExternalLinks)"
 
 

@@ -9,6 +9,7 @@ import pytest
 from larbinpy.crawl.fleet.frontier import SharedAdmission, SharedFrontier, SharedSequencer
 from larbinpy.fleet.journal import Journal
 from larbinpy.fleet.vault import SiteWait
+from larbinpy.frontier.lifecycle import Judgement
 from larbinpy.frontier.politeness import SiteLimits, SiteSettings, Waits
 from larbinpy.frontier.traps import TrapSettings
 from larbinpy.outcome import Outcome
@@ -153,8 +154,10 @@ def test_a_pause_that_a_site_asked_for_goes_on(tmp_path: Path) -> None:
     assert second.starts[0].at == came_back + 90.0
 
 
-@pytest.mark.parametrize("how", ["again", "lost"])
-def test_the_pause_of_a_page_that_is_fetched_again_goes_on(tmp_path: Path, how: str) -> None:
+@pytest.mark.parametrize("judgement", [Judgement.AGAIN, Judgement.LOST])
+def test_the_pause_of_a_page_that_is_fetched_again_goes_on(
+    tmp_path: Path, judgement: Judgement
+) -> None:
     """It is asked for in another way, or after another login."""
     node = Node(tmp_path / "a", least=1.0, most=600.0)
     node.serve()
@@ -165,7 +168,7 @@ def test_the_pause_of_a_page_that_is_fetched_again_goes_on(tmp_path: Path, how: 
     node.frontier.sequence(world.now)
     url = taken(node.frontier, world.now)
     busy = reply(url, 503, headers={"retry-after": "60"})
-    getattr(node.frontier, how)(busy, world.now, WALL)
+    node.frontier.replied(busy, world.now, WALL, judgement)
     node.rounds()
     assert node.waits[A].seconds == pytest.approx(60.0)
 
@@ -196,7 +199,8 @@ def test_a_page_that_is_given_up_counts_once_it_is_known_as_done(tmp_path: Path)
     node.frontier.seed(f"{A}/2")
     world.now += 10.0
     node.frontier.sequence(world.now)
-    node.frontier.lost(reply(taken(node.frontier, world.now)), world.now, WALL, last=True)
+    page = reply(taken(node.frontier, world.now))
+    node.frontier.replied(page, world.now, WALL, Judgement.DROP)
     assert [page.url.href for page in node.frontier.decided(9)] == [f"{A}/2"]
     node.rounds(1)
     assert node.counts["p" + A] == 1, "it would count twice if the node were killed now"

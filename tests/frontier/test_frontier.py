@@ -610,11 +610,11 @@ class Crawl(RuleBasedStateMachine):
     def came_home(self, url: Url, said: dict[str, Any]) -> None:
         page = reply(url, **said)
         if url.purpose.owner is None:
-            if not self.frontier.finished(page, self.now, WALL):
+            if not self.frontier.replied(page, self.now, WALL):
                 assert url.attempt <= self.settings["retries"]
             return
         before = self.frontier.owed
-        self.frontier.robots_done(page, self.now, WALL)
+        self.frontier.replied(page, self.now, WALL)
         if self.frontier.owed > before:
             # The sitemap it names was new.
             known = self.owed.keys() | self.decided

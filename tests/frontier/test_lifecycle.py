@@ -824,11 +824,11 @@ def test_requests_that_end_after_their_site_was_closed(world: MakeWorld) -> None
         return list(frontier.decided(MANY))
 
     for url in urls[:12]:
-        frontier.finished(reply(url, **DEAD), 10.0, WALL)
+        frontier.replied(reply(url, **DEAD), 10.0, WALL)
     assert site_in(frontier, "http://a.test/").state is State.CLOSED
     assert len(decided()) == 12
-    assert frontier.finished(reply(urls[12]), 11.0, WALL)
-    assert not frontier.finished(reply(urls[13], **DEAD), 11.0, WALL)
+    assert frontier.replied(reply(urls[12]), 11.0, WALL)
+    assert not frontier.replied(reply(urls[13], **DEAD), 11.0, WALL)
     frontier.sequence(26.0)
     # It was asked for and failed by itself, so its fate is no fast one.
     assert [(page.url, page.outcome) for page in decided()] == [
@@ -923,7 +923,7 @@ def test_timeouts_in_another_state_do_not_close_the_site(world: MakeWorld, state
     frontier.sequence(1.0)
     answer = Answer(named(frontier), ("198.51.100.1",), None)
     frontier.resolved(answer, 1.0)
-    frontier.robots_done(reply(taken(frontier, 1.0), body=b""), 1.0, WALL)
+    frontier.replied(reply(taken(frontier, 1.0), body=b""), 1.0, WALL)
     flown = [taken(frontier, 1.0) for _ in range(12)]
     # Address and robots.txt are out of date by then.
     now = 25 * 3600.0
@@ -932,10 +932,10 @@ def test_timeouts_in_another_state_do_not_close_the_site(world: MakeWorld, state
     if state is State.WAITING:
         frontier.next_name()
         frontier.resolved(answer, now)
-        frontier.robots_done(reply(taken(frontier, now), **SILENT), now, WALL)
+        frontier.replied(reply(taken(frontier, now), **SILENT), now, WALL)
     site = site_in(frontier, "http://a.test/")
     for url in flown:
-        assert not frontier.finished(reply(url, **SILENT), now, WALL)
+        assert not frontier.replied(reply(url, **SILENT), now, WALL)
     assert (site.state, site.silence) == (state, 12)
     here = World(frontier, now=now)
     here.run()
@@ -958,7 +958,7 @@ def test_the_rules_of_a_site_do_not_bind_the_robots_txt_of_another(world: MakeWo
     frontier.resolved(Answer("a.test", ("::1",), None), here.now)
     robots = taken(frontier, here.now)
     moved_there = reply(robots, 301, headers={"location": "http://b.test/robots-of-a.txt"})
-    frontier.robots_done(moved_there, here.now, WALL)
+    frontier.replied(moved_there, here.now, WALL)
     assert site_of(here, "http://b.test").state is State.RESOLVING
     frontier.resolved(Answer("b.test", ("::2",), None), here.now)
     here.run()

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from larbinpy.frontier.lifecycle import Judgement
 from larbinpy.frontier.site import State
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
@@ -217,10 +218,10 @@ def test_no_login_begins_while_a_request_of_its_site_is_in_flight(make: MakeWorl
     first, second = flights(world, 2)
     frontier, now = world.frontier, world.now
     logins.needed.add(DOOR)
-    frontier.lost(reply(first), now, WALL)
+    frontier.replied(reply(first), now, WALL, Judgement.LOST)
     site = site_in(frontier, DOOR + "/")
     assert (site.state, site.ready, len(logins.begun)) == (State.LOGIN, [], 1)
-    frontier.finished(reply(second), now, WALL)
+    frontier.replied(reply(second), now, WALL)
     assert [url.href for url in site.ready] == [LOGIN]
     assert len(logins.begun) == 2
 
@@ -244,7 +245,7 @@ def test_a_site_whose_session_ends_while_it_is_looked_up_holds_its_urls(make: Ma
     frontier.sequence(now)
     assert (site.state, bool(site.ready)) == (State.RESOLVING, True)
     logins.needed.add(DOOR)
-    frontier.lost(reply(url), now, WALL)
+    frontier.replied(reply(url), now, WALL, Judgement.LOST)
     assert (site.state, site.ready) == (State.RESOLVING, [])
     world._flights.clear()
     world.run()

@@ -30,7 +30,7 @@ def test_queues_count_urls_where_they_are(frontier: Frontier) -> None:
     waiting = [str(site.describe(0.0)["waiting"]) for site in frontier.registry]
     assert sorted(waiting) == ["1", "4"]
     first = taken(frontier, 0.0)
-    frontier.robots_done(reply(first, 404), 0.0, WALL)
+    frontier.replied(reply(first, 404), 0.0, WALL)
     frontier.take(0.0)
     queues = frontier.queues()
     assert queues["in_flight"] == 1

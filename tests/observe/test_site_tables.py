@@ -154,7 +154,7 @@ def test_a_site_closed_during_a_request_is_shown_once(world: MakeWorld) -> None:
     frontier.resolved(Answer(named(frontier), ("198.51.100.1",), None), 1.0)
     flown = [taken(frontier, 1.0) for _ in pages]
     for url in flown[:12]:
-        frontier.finished(reply(url, **DEAD), 10.0, WALL)
+        frontier.replied(reply(url, **DEAD), 10.0, WALL)
     shown = site_tables(frontier.registry, 10.0)
     assert [each["in_flight"] for each in shown["busiest"]] == [1]
     assert [each["reason"] for each in shown["suspended"]] == ["noConnection"]

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 
+from larbinpy.frontier.lifecycle import SiteLogins
 from larbinpy.page import Page
 from larbinpy.url import Ask
 
 DOOR = "http://a.test"
 
 
-class FakeLogins:
+class FakeLogins(SiteLogins):
     """Sites that need a login: it takes a request to each of `urls`, all of which answer 200.
 
     After `most` failures in a row it is final. A login lasts `seconds`.

@@ -3,16 +3,18 @@
 from collections.abc import Sequence
 
 from larbinpy.page import Page
+from larbinpy.soft404.probes import Probes
 from larbinpy.url import Url
 from tests.support.fakelogins import DOOR
 
 PROBE = f"{DOOR}/larbinpy-1"
 
 
-class FakeProbes:
+class FakeProbes(Probes):
     """Probes of `sites`: each of them gets a request for each of `urls`."""
 
     def __init__(self, urls: Sequence[str] = (PROBE,), sites: Sequence[str] = (DOOR,)) -> None:
+        super().__init__(lambda: "")
         self.wanted = set(sites)
         self.pages: list[Page] = []
         self.waiting: list[str] = []

@@ -9,18 +9,18 @@ from larbinpy.dns.lookup import Answer
 from larbinpy.frontier.addresses import AddressSettings, IPSiteRegistry
 from larbinpy.frontier.admission import Admission, Folding
 from larbinpy.frontier.frontier import Frontier, SavedWaits
-from larbinpy.frontier.lifecycle import SiteLifecycle
+from larbinpy.frontier.lifecycle import Judgement, SiteLifecycle, SiteLogins
 from larbinpy.frontier.politeness import SiteSettings, Waits
 from larbinpy.frontier.schedule import IPSites
 from larbinpy.frontier.scope import Scope, ScopeSettings
 from larbinpy.frontier.sequencer import Sequencer
 from larbinpy.frontier.site import NamedSite, State
 from larbinpy.frontier.sites import SiteRegistry
-from larbinpy.frontier.steps import NO_LOGINS, NO_PROBES, SiteLogins, SiteProbes
 from larbinpy.frontier.traps import Traps, TrapSettings
 from larbinpy.outcome import Outcome, of_status
 from larbinpy.page import Page
 from larbinpy.parse import Kind, Link, redirect_target
+from larbinpy.soft404.probes import Probes
 from larbinpy.storage.queues import Store, decode
 from larbinpy.storage.seen import Seen
 from larbinpy.storage.site_counts import SiteCounts
@@ -32,7 +32,7 @@ from larbinpy.storage.sizes import (
     SeenSizes,
     StoreSizes,
 )
-from larbinpy.url import Aim, Url, host_of
+from larbinpy.url import Url, host_of
 
 AGENT = "larbinpy/0.1 (+http://us.test/)"
 WALL = 1_700_000_000.0
@@ -83,8 +83,8 @@ def make_frontier(
     by_host: Mapping[str, SiteSettings] = MappingProxyType({}),
     kinds: tuple[type[Frontier], type[Admission], type[Sequencer]] = KINDS,
     wants: Callable[[Url], bool] | None = None,
-    logins: SiteLogins = NO_LOGINS,
-    probes: SiteProbes = NO_PROBES,
+    logins: SiteLogins | None = None,
+    probes: Probes | None = None,
     **scope: Any,
 ) -> Frontier:
     """A frontier with the same settings for all sites, except for the hosts in `by_host`.
@@ -106,7 +106,15 @@ def make_frontier(
     return frontier_kind(
         admission_kind(around, seen, guards, Folding(dropped), wants),
         sequencer_kind(store, max_urls, frontier_sizes),
-        SiteLifecycle(settings_of, addresses, counts, ip_sites, frontier_sizes, logins, probes),
+        SiteLifecycle(
+            settings_of,
+            addresses,
+            counts,
+            ip_sites,
+            frontier_sizes,
+            logins or SiteLogins(),
+            probes,
+        ),
         Seen(folder, "digests", seen_sizes),
         frontier_sizes,
     )
@@ -315,15 +323,10 @@ class World:
         said = dict(said)
         found = said.pop("links", ())
         page = reply(url, **said)
-        if url.purpose.ask is not None:
-            self.frontier.login_done(page, self.now, WALL + self.now)
-        elif url.purpose.aim is Aim.PROBE:
-            self.frontier.probe_done(page, self.now, WALL + self.now)
-        elif url.purpose.owner is not None:
-            self.frontier.robots_done(page, self.now, WALL + self.now)
-        elif self.judge is not None and self.judge(page):
-            self.frontier.lost(page, self.now, WALL + self.now)
-        elif self.frontier.finished(page, self.now, WALL + self.now):
+        is_named = url.purpose.owner is None
+        is_lost = is_named and self.judge is not None and self.judge(page)
+        judgement = Judgement.LOST if is_lost else Judgement.KEEP
+        if self.frontier.replied(page, self.now, WALL + self.now, judgement):
             if page.outcome is Outcome.ERR_30X:
                 self.frontier.admit(url, redirect_target(page), self.now, redirect=True)
             self.frontier.admit(url, links(*found), self.now)

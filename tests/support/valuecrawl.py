@@ -280,7 +280,7 @@ class ValueCrawl:
             if self.pages:
                 self._saved.append(href)
             self.frontier.remember([hash64(page.body)])
-        decided = self.frontier.finished(page, self.now, WALL + self.now)
+        decided = self.frontier.replied(page, self.now, WALL + self.now)
         if decided and page.outcome is Outcome.SUCCESS:
             self.frontier.admit(page.url, links(*WEB[href]), self.now)
             self._seen.update(WEB[href])

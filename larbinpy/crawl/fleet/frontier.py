@@ -27,7 +27,7 @@ from larbinpy.fleet.redis.overview import Asker
 from larbinpy.fleet.vault import Away, CrawlState, SiteWait, Then
 from larbinpy.frontier.admission import Admission, key_of
 from larbinpy.frontier.frontier import Frontier
-from larbinpy.frontier.lifecycle import SiteLifecycle
+from larbinpy.frontier.lifecycle import Judgement, SiteLifecycle
 from larbinpy.frontier.politeness import SiteLimits, is_counted
 from larbinpy.frontier.scope import SeedArea
 from larbinpy.frontier.sequencer import Sequencer
@@ -386,36 +386,14 @@ class SharedFrontier(Frontier):
         for url in self.admission.receive(lines):
             self.sequencer.put(url)
 
-    def robots_done(self, page: Page, now: float, wall: float) -> None:
-        super().robots_done(page, now, wall)
-        self._site_state.landed(page, now)
-
-    def finished(self, page: Page, now: float, wall: float) -> bool:
-        decided = super().finished(page, now, wall)
+    def replied(
+        self, page: Page, now: float, wall: float, judgement: Judgement = Judgement.KEEP
+    ) -> bool:
+        decided = super().replied(page, now, wall, judgement)
         self._site_state.landed(page, now, decided=decided)
         return decided
 
-    def again(self, page: Page, now: float, wall: float) -> None:
-        super().again(page, now, wall)
-        self._site_state.landed(page, now)
-
-    def login_done(self, page: Page, now: float, wall: float) -> None:
-        super().login_done(page, now, wall)
-        self._site_state.landed(page, now)
-
-    def lost(
-        self,
-        page: Page,
-        now: float,
-        wall: float,
-        *,
-        again: Sequence[Url] = (),
-        last: bool = False,
-    ) -> None:
-        super().lost(page, now, wall, again=again, last=last)
-        self._site_state.landed(page, now, decided=last)
-
-    def _queue_again(self, url: Url) -> None:
+    def queue_again(self, url: Url) -> None:
         """The origin of the URL is decided, so it gets a new one, or goes to another node."""
         line, shard = AGAIN + encode(replace(url, origin=0)), self.shard_of(url.site)
         if self.admission.journal.serves(shard):

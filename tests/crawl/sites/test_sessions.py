@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from larbinpy.crawl.intake import Verdict
 from larbinpy.crawl.on_disk import SavedSessions
 from larbinpy.crawl.sessions import SiteSessions, with_login
 from larbinpy.fetch.cookies import Jar, Jars, NoJar
 from larbinpy.fetch.options import RequestOptions
+from larbinpy.frontier.lifecycle import Judgement
 from larbinpy.login.exchange import Grant
 from larbinpy.login.spec import Login, Method
 from larbinpy.outcome import ENDS_SESSION, Outcome, of_status
@@ -70,11 +70,11 @@ def test_a_lost_session_and_one_that_never_works(jars: Jars) -> None:
     sessions = around.sessions
     for _ in range(2):
         assert sessions.begin(SITE) is None
-        assert sessions.judge(page(status=401)).verdict is Verdict.AGAIN
+        assert sessions.judge(page(status=401))[0] is Judgement.LOST
         assert sessions.needs(SITE)
         assert not sessions.is_final(SITE)
     sessions.begin(SITE)
-    assert sessions.judge(page(status=401)).verdict is Verdict.AGAIN
+    assert sessions.judge(page(status=401))[0] is Judgement.LOST
     assert sessions.needs(SITE)
     assert (sessions.begin(SITE), sessions.is_final(SITE)) == (None, True)
     assert sessions.failure(SITE)
@@ -96,14 +96,14 @@ def test_what_came_since_the_last_confirmed_page_is_fetched_again(jars: Jars) ->
     image = page("/i.png", body=b"png", content_type="image/png")
     failed = page("/500", 500, b"<p>Oops", **html)
     for each in (inside, image, failed):
-        assert sessions.judge(each).verdict is Verdict.KEEP
+        assert sessions.judge(each)[0] is Judgement.KEEP
     lost = sessions.judge(page("/1", body=b"<p>Sign in", **html))
-    assert (lost.verdict, list(lost.again)) == (Verdict.AGAIN, [image.url])
+    assert (lost[0], list(lost[1])) == (Judgement.LOST, [image.url])
     # A late one, which was requested before.
-    assert sessions.judge(page("/2.png", body=b"x", content_type="image/png")).verdict is (
-        Verdict.AGAIN
+    assert sessions.judge(page("/2.png", body=b"x", content_type="image/png"))[0] is (
+        Judgement.LOST
     )
-    assert sessions.judge(Page(Url(f"{SITE}/3", 1), Outcome.TIMEOUT)).verdict is Verdict.KEEP
+    assert sessions.judge(Page(Url(f"{SITE}/3", 1), Outcome.TIMEOUT))[0] is Judgement.KEEP
     assert sessions.failed_for_nothing() == []
 
 
@@ -116,8 +116,8 @@ def test_a_url_that_ends_each_session_is_given_up(jars: Jars) -> None:
         sessions.begin(SITE)
         sessions.judge(page(body=b"<p>Log out", **html))
         odd = page("/odd", body=b"<p>Sign in", **html)
-        verdicts.append(sessions.judge(odd).verdict)
-    assert verdicts == [Verdict.AGAIN, Verdict.AGAIN, Verdict.DROP]
+        verdicts.append(sessions.judge(odd)[0])
+    assert verdicts == [Judgement.LOST, Judgement.LOST, Judgement.DROP]
     assert (odd.outcome, odd.detail) == (Outcome.REJECTED, ENDS_SESSION)
     assert sessions.avoids(f"{SITE}/odd")
     assert not sessions.avoids("http://b.test/odd")

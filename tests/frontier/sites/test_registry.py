@@ -281,7 +281,7 @@ def test_dropped_rules_are_fetched_before_more_urls_are_admitted(world: MakeWorl
     assert [url.host for url in robots] == ["a.test", "b.test"]
     for url in robots:
         body = b"User-agent: *\nDisallow: /1\nDisallow: /only-%s\n" % url.host.encode()
-        frontier.robots_done(reply(url, body=body), here.now, WALL)
+        frontier.replied(reply(url, body=body), here.now, WALL)
     site = frontier.registry.at(HERE)
     assert (site.state, site.rules, len(site.waiting)) == (State.OPEN, None, 100)
     frontier.sequence(here.now)
@@ -338,7 +338,7 @@ def test_a_site_with_many_urls_is_given_up_at_once(world: MakeWorld) -> None:
     frontier.resolved(Answer(named(frontier), ("198.51.100.1",), None), here.now)
     flown = [taken(frontier, here.now) for _ in range(12)]
     for url in flown:
-        frontier.finished(reply(url, **DEAD), here.now, WALL)
+        frontier.replied(reply(url, **DEAD), here.now, WALL)
     assert len(list(frontier.decided(MANY))) == 300
     queues = frontier.queues()
     assert (queues["named_sites"], queues["ip_sites"]) == (0, 0)
