@@ -3,9 +3,8 @@
 Five steps: the network, the frontier, the state on the disk, the ports, the engine.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
-from functools import partial
 from secrets import token_hex
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,7 @@ from larbinpy.context import Context
 from larbinpy.crawl.control import LiveSettings
 from larbinpy.crawl.ending import Finishing, Stopping
 from larbinpy.crawl.engine import Engine, Housekeeping
-from larbinpy.crawl.intake import Intake, IntakeSettings
+from larbinpy.crawl.intake import Intake, Judge
 from larbinpy.crawl.kept_options import KeptOptions
 from larbinpy.crawl.mode import Mode
 from larbinpy.crawl.network import Network
@@ -39,7 +38,6 @@ from larbinpy.fetch.cookies import SavedCookies
 from larbinpy.observe.snapshot import Snapshots, Totals, unanswered
 from larbinpy.output import Output
 from larbinpy.output.modes import open_outputs
-from larbinpy.parse import read_in_steps
 from larbinpy.soft404.probes import Probes, SavedProbes
 from larbinpy.storage.files import Reserve
 from larbinpy.storage.state import Start, State, StateError
@@ -256,40 +254,26 @@ class Assembly:
         requests: RequestMaker = Requests(
             types, scope, self._site_configs.most_bytes, options, refresher, login_headers
         )
-        make_intake: Callable[..., Intake] = Intake
+        judge: type[Judge] = Judge
+        intake: type[Intake] = Intake
         if config.check_links:
-            from larbinpy.crawl.link_check import CheckIntake, CheckRequests, LinkCheck
+            from larbinpy.crawl.link_check import CheckIntake, CheckJudge, CheckRequests, LinkCheck
 
-            check = LinkCheck(scope.area)
-            requests = CheckRequests(requests, check)
-            make_intake = partial(CheckIntake, check, scope.left_out)
+            requests = CheckRequests(requests, LinkCheck(scope.area))
+            judge, intake = CheckJudge, CheckIntake
         if isinstance(self._own_output, RequestChanger):
             requests = ChangedRequests(requests, self._own_output)
         visits = [self._revisiting] if self._revisiting else []
-        intake = make_intake(
-            IntakeSettings(
-                ignores_robots=self._site_configs.ignores_robots,
-                no_duplicate=config.page_no_duplicate,
-                specific_search=config.specific_search,
-            ),
+        return requests, intake(
+            context,
+            self._site_configs,
             self.frontier,
-            lambda page: read_in_steps(
-                page, self._site_configs.agent(page.url), malformed=config.check_links
-            ),
-            network.names,
-            types,
+            judge(self.frontier, self.sessions, self._probes),
             self._output,
-            [*visits, self.log, self.control.watchers, *self.display.sinks],
-            context.stats,
-            refresher,
             self._on_disk.link_notes,
-            self.sessions,
-            self._probes,
-            clock=context.clock,
-            wall=context.wall,
-            pages=context.tuning.pages_a_turn,
+            [*visits, self.log, self.control.watchers, *self.display.sinks],
+            network.names.expect,
         )
-        return requests, intake
 
     def _make_loop(self) -> None:
         """Make the engine with its stages, and the work between turns."""

@@ -2,24 +2,23 @@
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Protocol
 
-from larbinpy.crawl.request_options import Types
+from larbinpy.context import Context
+from larbinpy.crawl.request_options import make_types
+from larbinpy.crawl.sites import SiteConfigs
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.lifecycle import Judgement
-from larbinpy.loop.clock import Clock
 from larbinpy.loop.steps import Slice
 from larbinpy.outcome import LONG_SITEMAP, READABLE, Outcome, part_detail
-from larbinpy.output.links import NO_LINK_NOTES, LinkNotes
-from larbinpy.output.plug import NO_REFRESH, Outputs, Refresher
+from larbinpy.output.links import LinkNotes
+from larbinpy.output.plug import Outputs
 from larbinpy.page import Fate, Page
-from larbinpy.parse import Link, Parsed, is_sitemap, is_sitemap_name, redirect_target
+from larbinpy.parse import Link, Parsed, is_sitemap, is_sitemap_name, read_in_steps, redirect_target
 from larbinpy.parse.link import endorsed, urls
 from larbinpy.soft404.probes import Probes, is_home
-from larbinpy.stats import Stats
 from larbinpy.url import GUESS, PAGE, SITEMAP, Aim, Purpose, Url, hash64
 
 if TYPE_CHECKING:
@@ -37,29 +36,76 @@ class FateSink(Protocol):
     def write(self, fate: Fate) -> None: ...
 
 
-class Expect(Protocol):
-    """Looks names up in advance."""
+class Judge:
+    """Judges replies: sets their outcomes and details, and tells what each is for its URL.
 
-    def expect(self, names: Iterable[str], now: float) -> None: ...
+    `sessions` are those of sites with logins, and `probes` the answers of sites to names that do
+    not exist.
+    """
 
+    def __init__(
+        self,
+        frontier: Frontier,
+        sessions: "SiteSessions | None" = None,
+        probes: Probes | None = None,
+    ) -> None:
+        self._frontier = frontier
+        self._sessions = sessions
+        self._probes = probes
+        # The last reply of a session; it comes again if the disk refuses it.
+        self._judged: Page | None = None
 
-@dataclass(slots=True, frozen=True)
-class IntakeSettings:
-    """The settings that decide how a page is processed."""
+    def judge(self, page: Page) -> Judgement:
+        """Judge a reply; a page that is kept may still be a duplicate."""
+        judgement = Judgement.KEEP
+        if self._sessions is not None and page is not self._judged:
+            judgement = self._of_session(page, self._sessions)
+        if judgement is Judgement.KEEP and page.url.purpose.owner is None:
+            return self._of_page(page)
+        return judgement
 
-    #: Whether ignoreRobots holds for the site of a URL.
-    ignores_robots: Callable[[Url], bool] = lambda _url: False
-    #: pageNoDuplicate.
-    no_duplicate: bool = False
-    #: Only pages of specificSet go to the output.
-    specific_search: bool = False
+    def _of_session(self, page: Page, sessions: "SiteSessions") -> Judgement:
+        """Whether the session of a site with a login has ended."""
+        url = page.url
+        if url.purpose.aim is Aim.LOGIN or not sessions.has(url.site):
+            return Judgement.KEEP
+        # A sitemap that nothing names says nothing of the session.
+        if url.is_named:
+            judgement, again = sessions.judge(page)
+            if judgement is not Judgement.KEEP:
+                for each in again:
+                    self._frontier.queue_again(each)
+                return judgement
+        sessions.blank(page)
+        self._judged = page
+        return Judgement.KEEP
+
+    def _of_page(self, page: Page) -> Judgement:
+        """Whether a page, or a failure, is what it looks like."""
+        if page.misread and not page.url.attempt:
+            return Judgement.AGAIN
+        soft_404 = "" if self._probes is None else self._probes.judge(page)
+        if soft_404:
+            page.outcome, page.detail = Outcome.ERR_40X, soft_404
+        if page.outcome is Outcome.ERR_30X:
+            page.detail = self._target(page)
+        return Judgement.KEEP
+
+    def _target(self, page: Page) -> str:
+        """The URL that a redirect leads to, or why it leads nowhere."""
+        target = redirect_target(page)
+        if target:
+            return self._frontier.admission.target(page.url.href, target[0].url)
+        if page.not_modified:
+            return "not modified, although no condition was asked"
+        return "it names no URL that can be crawled"
 
 
 class Intake:
     """Pages that have arrived, until they are read, output and reported to the frontier.
 
-    `read` finds the links of a page in steps; it never raises. A page that takes long is read in
-    several turns, and no other one meanwhile.
+    `expect` looks up names in advance. A page that takes long is read in several turns, and no
+    other one meanwhile.
 
     Invariant: a page reaches the output before it changes anything else, except that all but the
     last of very many links were passed on. If the disk refuses it (OSError), it becomes the first
@@ -68,40 +114,29 @@ class Intake:
 
     def __init__(
         self,
-        settings: IntakeSettings,
+        context: Context,
+        sites: SiteConfigs,
         frontier: Frontier,
-        read: Callable[[Page], Generator[None, None, Parsed]],
-        names: Expect,
-        types: Types,
+        judge: Judge,
         output: Outputs,
+        link_notes: LinkNotes,
         sinks: Sequence[FateSink],
-        stats: Stats,
-        refresher: Refresher = NO_REFRESH,
-        link_notes: LinkNotes = NO_LINK_NOTES,
-        sessions: "SiteSessions | None" = None,
-        probes: Probes | None = None,
-        *,
-        clock: Clock,
-        wall: Clock,
-        pages: int,
+        expect: Callable[[Iterable[str], float], None],
     ) -> None:
-        self._settings = settings
+        self._config = context.config
+        self._clock = context.clock
+        self._wall = context.wall
+        self._stats = context.stats
+        self._pages = context.tuning.pages_a_turn
+        self._sites = sites
         self._frontier = frontier
-        self._read = read
-        self._names = names
-        self._types = types
+        self._judge = judge
         self._output_plug = output
-        self._sinks = sinks
+        self._refresher = output.refresher
         self._link_notes = link_notes
-        self._stats = stats
-        self._refresher = refresher
-        self._sessions = sessions
-        self._probes = probes
-        # The last reply that was judged; it comes again if the disk refuses it.
-        self._judged: Page | None = None
-        self._clock = clock
-        self._wall = wall
-        self._pages = pages
+        self._sinks = sinks
+        self._expect = expect
+        self._types = make_types(context.config)
         self._landed: deque[Page] = deque()
         # The work that remains for the page that is being read.
         self._reading: Iterator[None] | None = None
@@ -158,7 +193,7 @@ class Intake:
 
         A page is read before the last three, see `_taken`.
         """
-        judgement = self._judge(page)
+        judgement = self._judge.judge(page)
         if judgement is Judgement.KEEP and page.url.purpose.owner is None:
             self._note_refresh(page)
             if page.outcome is Outcome.SUCCESS or (page.rest and page.outcome is Outcome.TOO_BIG):
@@ -173,51 +208,6 @@ class Intake:
             targets = _targets(page)
             if targets:
                 self._admit(page.url, targets, now, redirect=True)
-
-    def _judge(self, page: Page) -> Judgement:
-        """Judge a reply; this sets its outcome and detail, and changes nothing but its session."""
-        judgement = Judgement.KEEP
-        if self._sessions is not None and page is not self._judged:
-            judgement = self._judge_session(page, self._sessions)
-        if judgement is Judgement.KEEP and page.url.purpose.owner is None:
-            return self._judge_page(page)
-        return judgement
-
-    def _judge_session(self, page: Page, sessions: "SiteSessions") -> Judgement:
-        """Whether the session of a site with a login has ended."""
-        url = page.url
-        if url.purpose.aim is Aim.LOGIN or not sessions.has(url.site):
-            return Judgement.KEEP
-        # A sitemap that nothing names says nothing of the session.
-        if url.is_named:
-            judgement, again = sessions.judge(page)
-            if judgement is not Judgement.KEEP:
-                for each in again:
-                    self._frontier.queue_again(each)
-                return judgement
-        sessions.blank(page)
-        self._judged = page
-        return Judgement.KEEP
-
-    def _judge_page(self, page: Page) -> Judgement:
-        """Whether a page, or a failure, is what it looks like."""
-        if page.misread and not page.url.attempt:
-            return Judgement.AGAIN
-        soft_404 = "" if self._probes is None else self._probes.judge(page)
-        if soft_404:
-            page.outcome, page.detail = Outcome.ERR_40X, soft_404
-        if page.outcome is Outcome.ERR_30X:
-            page.detail = self._target(page)
-        return Judgement.KEEP
-
-    def _target(self, page: Page) -> str:
-        """The URL that a redirect leads to, or why it leads nowhere."""
-        target = redirect_target(page)
-        if target:
-            return self._frontier.admission.target(page.url.href, target[0].url)
-        if page.not_modified:
-            return "not modified, although no condition was asked"
-        return "it names no URL that can be crawled"
 
     def _note_refresh(self, page: Page) -> None:
         """Pass a 304 or a redirect to the refresher. This comes first, as the disk may refuse."""
@@ -234,7 +224,7 @@ class Intake:
     def _digests(self, page: Page) -> list[int]:
         """The digest that identifies copies of a page; empty if not all of its body is there."""
         unread = page.not_modified and not page.body
-        if not self._settings.no_duplicate or page.rest or unread:
+        if not self._config.page_no_duplicate or page.rest or unread:
             return []
         return [hash64(page.body)]
 
@@ -246,6 +236,10 @@ class Intake:
                 self._reading = reading
                 return
 
+    def _read(self, page: Page) -> Generator[None, None, Parsed]:
+        """Find the links of a page in steps; this never raises."""
+        return read_in_steps(page, self._sites.agent(page.url))
+
     def _taken(self, page: Page, digests: list[int]) -> Iterator[None]:
         """Read a page and complete it, in steps."""
         parsed = yield from self._read(page)
@@ -253,7 +247,7 @@ class Intake:
             page.detail = part_detail(parsed.cut or page.detail)
         elif page.rest:
             page.detail = LONG_SITEMAP
-        links = self._followed(parsed, self._settings.ignores_robots(page.url))
+        links = self._followed(parsed, self._sites.ignores_robots(page.url))
         purpose = SITEMAP if parsed.is_index else PAGE
         while len(links) > _LINKS:
             self._admit(page.url, links[:_LINKS], self._now, purpose=purpose)
@@ -270,7 +264,7 @@ class Intake:
         """
         page.charset = parsed.charset
         page.list_links = partial(urls, parsed.links)
-        kept = self._settings.ignores_robots(page.url) or not parsed.noindex
+        kept = self._sites.ignores_robots(page.url) or not parsed.noindex
         if page.rest:
             self._output_reply(page)
         elif kept and self._is_wanted(page):
@@ -286,7 +280,7 @@ class Intake:
 
     def _is_wanted(self, page: Page) -> bool:
         """Whether a page goes to the outputs; one that has not changed was wanted before."""
-        if not self._settings.specific_search or page.not_modified:
+        if not self._config.specific_search or page.not_modified:
             return True
         return self._types.specific(page.type)
 
@@ -320,7 +314,7 @@ class Intake:
     ) -> None:
         """Pass links to the frontier; the names of new ones are looked up in advance."""
         names = self._frontier.admit(parent, links, now, redirect=redirect, purpose=purpose)
-        self._names.expect(names, now)
+        self._expect(names, now)
 
     def _write_down(self, page: Page) -> None:
         fate = Fate.of(page, self._wall())

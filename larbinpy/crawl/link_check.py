@@ -5,23 +5,23 @@ that pages need, is asked for by HEAD. Many servers refuse HEAD or answer it wro
 asked for by GET, for its first byte. The links of what is only asked for are not followed.
 """
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from http import HTTPStatus
 from mimetypes import MimeTypes
 from typing import Any
 
-from larbinpy.crawl.intake import Intake
+from larbinpy.crawl.intake import Intake, Judge
 from larbinpy.crawl.request_options import any_reply
 from larbinpy.crawl.requests import RequestMaker
 from larbinpy.fetch.options import Accept, Refusal, Request
+from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.lifecycle import Judgement
 from larbinpy.frontier.scope import SeedArea
 from larbinpy.outcome import READABLE, Outcome, malformed_detail
 from larbinpy.page import Page
-from larbinpy.parse import Link, Parsed
+from larbinpy.parse import Link, Parsed, read_in_steps
 from larbinpy.url import Url
 
 #: A server that does not know HEAD may close the connection, or never answer.
@@ -89,15 +89,14 @@ def _checked(accept: Accept, media_type: str, size: int | None) -> Refusal | Non
     return Refusal(Outcome.CHECKED)
 
 
-class CheckIntake(Intake):
-    """Takes the replies of a link check; links to URLs that are refused count as `left_out`."""
+class CheckJudge(Judge):
+    """Judges the replies of a link check."""
 
-    def __init__(self, check: LinkCheck, left_out: Counter[str], *args: Any, **more: Any) -> None:
-        super().__init__(*args, **more)
-        self._check = check
-        self._left_out = left_out
+    def __init__(self, frontier: Frontier, *more: Any) -> None:
+        super().__init__(frontier, *more)
+        self._check = LinkCheck(frontier.scope.area)
 
-    def _judge_page(self, page: Page) -> Judgement:
+    def _of_page(self, page: Page) -> Judgement:
         url = page.url
         if self._check.only_asks(url):
             if url.attempt == 0 and _may_refuse_head(page):
@@ -107,7 +106,14 @@ class CheckIntake(Intake):
                 page.status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE
             ):
                 page.outcome = Outcome.CHECKED
-        return super()._judge_page(page)
+        return super()._of_page(page)
+
+
+class CheckIntake(Intake):
+    """Takes the replies of a link check; links to URLs that are refused count as left out."""
+
+    def _read(self, page: Page) -> Generator[None, None, Parsed]:
+        return read_in_steps(page, self._sites.agent(page.url), malformed=True)
 
     def _loaded(
         self, page: Page, parsed: Parsed, links: Sequence[Link], digests: list[int], now: float
@@ -116,7 +122,7 @@ class CheckIntake(Intake):
         if parsed.malformed:
             page.detail = malformed_detail(parsed.malformed)
         super()._loaded(page, parsed, links, digests, now)
-        self._left_out.update(parsed.refused)
+        self._frontier.scope.left_out.update(parsed.refused)
 
     def _followed(self, parsed: Parsed, ignores_robots: bool) -> Sequence[Link]:
         """Links with rel=nofollow may be broken, too."""

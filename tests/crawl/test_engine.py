@@ -9,13 +9,15 @@ from typing import Any
 import pytest
 
 from larbinpy.crawl.engine import Engine
-from larbinpy.crawl.intake import Intake, IntakeSettings
+from larbinpy.crawl.intake import Intake, Judge
 from larbinpy.crawl.link_check import CheckRequests, LinkCheck
 from larbinpy.crawl.mode import ROOM_WAIT, Mode
 from larbinpy.crawl.requests import ROBOTS_SIZE, Requests
+from larbinpy.crawl.sites import SiteConfigs
 from larbinpy.fetch.options import Refusal
 from larbinpy.frontier.scope import Scope
 from larbinpy.outcome import Outcome
+from larbinpy.output.links import NO_LINK_NOTES
 from larbinpy.output.plug import NullOutput
 from larbinpy.url import GUESS, SITEMAP, Aim, Purpose, Url
 from tests.support.contexts import make_context
@@ -26,7 +28,6 @@ from tests.support.enginefakes import (
     FakeNames,
     FakePoller,
     Listener,
-    read_nothing,
 )
 from tests.support.fakefeeder import FakeFeeder
 from tests.support.frontiers import make_frontier, scope_settings
@@ -50,7 +51,7 @@ class Setup:
         given = {"connexions": 1000, "ignore_robots": True, **frontier}
         self.frontier = make_frontier(folder, **given)
         self.poller = FakePoller(self.calls)
-        context = make_context(poller=self.poller, clock=self.clock)
+        context = make_context(poller=self.poller, clock=self.clock, pages_a_turn=pages)
         self.stats = context.stats
         self.names = FakeNames(self.calls)
         self.fetcher = FakeFetcher(self.calls, size)
@@ -58,17 +59,14 @@ class Setup:
         self.feeder = FakeFeeder()
         output = NullOutput()
         self.intake = Intake(
-            IntakeSettings(),
+            context,
+            SiteConfigs(context.config),
             self.frontier,
-            read_nothing,
-            self.names,
-            HTML,
+            Judge(self.frontier),
             output,
+            NO_LINK_NOTES,
             [],
-            self.stats,
-            clock=self.clock,
-            wall=lambda: 0.0,
-            pages=pages,
+            self.names.expect,
         )
         network: Any = SimpleNamespace(
             names=self.names, fetching=self.fetcher, on_found=output.resolved

@@ -8,15 +8,17 @@ from typing import Any
 
 import pytest
 
-from larbinpy.crawl.intake import Intake, IntakeSettings
-from larbinpy.crawl.request_options import Types
+from larbinpy.config import Config
+from larbinpy.crawl.intake import Intake, Judge
+from larbinpy.crawl.sites import SiteConfigs
 from larbinpy.outcome import Outcome, of_status
+from larbinpy.output.links import NO_LINK_NOTES
 from larbinpy.output.plug import NoRefresh, NullOutput
 from larbinpy.page import Fate, Page
 from larbinpy.parse import Kind, Link, Parsed
-from larbinpy.stats import Stats
 from larbinpy.url import GUESS, Url, hash64
-from tests.support.enginefakes import HTML, Clock, FakeNames
+from tests.support.contexts import make_context
+from tests.support.enginefakes import Clock, FakeNames
 from tests.support.fakefeeder import FakeFeeder
 from tests.support.frontiers import links as plain_links
 from tests.support.frontiers import make_frontier, owed
@@ -85,6 +87,15 @@ class Names(FakeNames):
         self.expected += names
 
 
+class ReadIntake(Intake):
+    """Its pages are read by `read`."""
+
+    read: Callable[[Page], Generator[None, None, Parsed]]
+
+    def _read(self, page: Page) -> Generator[None, None, Parsed]:
+        return self.read(page)
+
+
 class Case:
     """An intake, and the frontier with URLs of a.test in flight."""
 
@@ -92,11 +103,10 @@ class Case:
         self,
         folder: Path,
         *,
-        types: Types = HTML,
         pages: int = 32,
         ignore_robots: bool = True,
         ask_robots: bool = False,
-        **settings: bool,
+        **settings: Any,
     ) -> None:
         self.clock = Clock()
         self.frontier = make_frontier(
@@ -108,24 +118,23 @@ class Case:
         self.names = Names()
         self.plug = Plug()
         self.fates = Fates()
-        self.refresher = Refresher()
-        self.stats = Stats(self.clock.now, 0.0)
-        self.intake = Intake(
-            IntakeSettings(lambda _url: ignore_robots, **settings),
+        self.refresher = self.plug.refresher = Refresher()
+        config = Config(ignore_robots=ignore_robots, **settings)
+        context = make_context(config, clock=self.clock, pages_a_turn=pages)
+        self.stats = context.stats
+        self.intake = ReadIntake(
+            context,
+            SiteConfigs(config),
             self.frontier,
-            self._read,
-            self.names,
-            types,
+            Judge(self.frontier),
             self.plug,
+            NO_LINK_NOTES,
             [self.fates],
-            self.stats,
-            self.refresher,
-            clock=self.clock,
-            wall=lambda: 0.0,
-            pages=pages,
+            self.names.expect,
         )
+        self.intake.read = self.read
 
-    def _read(self, page: Page) -> Generator[None, None, Parsed]:
+    def read(self, page: Page) -> Generator[None, None, Parsed]:
         """In as many steps as `steps` says."""
         yield from [None] * self.steps
         return self.parsed.get(page.url.href) or Parsed([], "utf-8")
@@ -247,7 +256,7 @@ def test_a_page_that_the_disk_refuses_comes_first_again(case: Case) -> None:
 
 
 def test_a_page_that_the_disk_refused_is_no_duplicate_of_itself(tmp_path: Path) -> None:
-    case = Case(tmp_path, no_duplicate=True)
+    case = Case(tmp_path, page_no_duplicate=True)
     [url] = case.fly("/")
     case.plug.errors = [FULL]
     known: list[bool] = []
@@ -381,7 +390,7 @@ def test_a_long_page_where_a_sitemap_should_be_is_too_big(case: Case) -> None:
 
 
 def test_a_copy_is_a_duplicate(tmp_path: Path) -> None:
-    case = Case(tmp_path, no_duplicate=True)
+    case = Case(tmp_path, page_no_duplicate=True)
     first, second, other = case.fly("/1", "/2", "/3")
     case.contents("/2", "http://b.test/")
     case.land(first, body=b"the same")
@@ -401,7 +410,7 @@ def test_without_the_setting_copies_are_pages(case: Case) -> None:
 
 
 def test_an_unchanged_page_whose_body_is_on_the_disk_is_no_copy_of_another(tmp_path: Path) -> None:
-    case = Case(tmp_path, no_duplicate=True)
+    case = Case(tmp_path, page_no_duplicate=True)
     for url in case.fly("/1", "/2"):
         case.land(url, 304, body=b"")
     case.intake.step()
@@ -433,8 +442,7 @@ def test_a_page_may_ask_not_to_be_kept_or_followed(tmp_path: Path, ignored: bool
 
 
 def test_a_specific_search_keeps_only_its_types(tmp_path: Path) -> None:
-    audio = Types(any_type=False, get_image=False, specific=["audio/"])
-    case = Case(tmp_path, types=audio, specific_search=True)
+    case = Case(tmp_path, specific_search=True, specific_set=(("audio/", ".mp3"),))
     page, song = case.fly("/page", "/song")
     case.contents("/page", "http://a.test/more")
     case.land(page, headers=[("content-type", "text/html")])

@@ -1,7 +1,7 @@
 """Fakes of all that an engine drives: they do no I/O, and the test decides when they proceed."""
 
 from collections import deque
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from larbinpy.crawl.request_options import Types
 from larbinpy.dns.lookup import Answer
@@ -9,7 +9,6 @@ from larbinpy.dns.resolver import OnFound
 from larbinpy.fetch.options import Request
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
-from larbinpy.parse import Parsed
 
 HTML = Types(any_type=False, get_image=False, specific=())
 
@@ -108,9 +107,3 @@ class Listener:
 
     def step(self, now: float) -> None:
         self.calls.append("input")
-
-
-def read_nothing(page: Page) -> Generator[None, None, Parsed]:
-    """Reads a page as one without links."""
-    yield from ()
-    return Parsed([], "utf-8")
