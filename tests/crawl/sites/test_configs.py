@@ -70,6 +70,35 @@ def test_connexions_of_a_site_are_those_of_its_group_unless_they_are_fewer(
 
 
 @pytest.mark.parametrize(
+    ("settings", "guesses"),
+    [
+        ({}, True),
+        ({"guess_sitemap": False}, False),
+        ({"rewrite_links": True}, False),
+        ({"check_links": True}, False),
+    ],
+)
+def test_sitemaps_are_guessed_where_pages_that_nothing_links_to_are_of_use(
+    settings: dict[str, bool], guesses: bool
+) -> None:
+    assert by_site(Config(**settings)).usual.guess_sitemap is guesses  # type: ignore[arg-type]
+
+
+def test_each_block_is_described_with_the_sites_that_it_matches() -> None:
+    blocks = ("a.b.test retries 1 end", "*.b.test depthInSite 7 end", "x.test retries 2 end")
+    settings = by_site(configured(*(("site", block) for block in blocks)))
+    for site, count in ((A, 1), (B, 5), (OTHER, 100)):
+        settings.of(site).sites = count
+    described = settings.describe()
+    assert [(each["pattern"], each["sites"]) for each in described] == [
+        ("a.b.test", 1),
+        ("*.b.test", 6),
+        ("x.test", 0),
+    ]
+    assert described[1]["settings"] == {"depthInSite": "7"}
+
+
+@pytest.mark.parametrize(
     ("pairs", "has"),
     [
         ([], False),

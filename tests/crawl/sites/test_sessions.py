@@ -173,6 +173,14 @@ def test_a_header_that_no_request_can_carry_is_a_failure(jars: Jars) -> None:
     assert sessions.failure(SITE)
 
 
+@pytest.mark.parametrize("token", ["t\r\nX-Evil: 1", "caf\xe9", "t\n"])
+def test_a_header_that_no_request_can_carry_is_left_out(jars: Jars, token: str) -> None:
+    """Some tokens come from the site."""
+    sessions = Around(jars, Login(SITE, Method.BEARER, token=token)).sessions
+    sessions.begin(SITE)
+    assert sessions.headers(Url(f"{SITE}/", 1)) == []
+
+
 # The jar.
 
 

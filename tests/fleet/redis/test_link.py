@@ -9,6 +9,7 @@ from typing import Any
 import hiredis
 import pytest
 
+from larbinpy.fleet.redis import link
 from larbinpy.fleet.redis.link import AWAY, SILENCE, Connection, Link, Place, Request, State
 from larbinpy.fleet.redis.wire import Server, pack
 from larbinpy.loop.poller import Poller
@@ -233,6 +234,27 @@ def test_each_wait_is_twice_the_one_before_up_to_two_seconds(
     assert owned.try_again() == 0.1
     owned.link.stop()
     assert (owned.link.deadline, owned.link.trouble) == (None, "")
+
+
+def test_each_address_of_a_server_is_tried_before_it_is_away(
+    own: Own, server: ScriptedRedis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its name has two, and it listens at the last of them."""
+    ports = (free_port(), server.port)
+    places = [Place(socket.AF_INET, ("127.0.0.1", port)) for port in ports]
+    monkeypatch.setattr(link, "_places_of", lambda server: list(places))
+    owned = own(server.port)
+    owned.until(lambda: owned.link.is_ready)
+    assert owned.aways == []
+    # Where it listens is tried first from now on, and the other one again.
+    server.close()
+    assert owned.try_again() == 0.1
+    assert owned.try_again() == 0.2
+    assert owned.aways[1:] == ["does not answer: Connection refused"]
+    server.start()
+    owned.now += 0.2
+    owned.until(lambda: owned.link.is_ready)
+    assert len(owned.aways) == 2
 
 
 @pytest.mark.parametrize("login", [(), ("me", "pw")])
