@@ -53,6 +53,22 @@ def test_reports_stay_when_a_node_has_left(boards: Boards) -> None:
     assert not board.is_member("a")
 
 
+def test_a_node_of_a_crawl_that_was_replaced_does_not_report(
+    boards: Boards, shared_redis: RedisServer
+) -> None:
+    node = boards()
+    node.begin("a.1", SETTINGS)
+    shared_redis("HSET", f"lb:{{{node.vault.name}}}:crawl", "id", "other")
+    answers: list[Any] = []
+    node.vault.read(answers.append, "a", {"session": "a.1", "pages": 7})
+    node.until(lambda: answers)
+    assert answers[0].reports == {}
+    # Nor does it order, change, or draw anything.
+    assert node.order("save") == node.change("limitPage", "5", 5, 100) == ""
+    assert node.draw("a", 5, 100) is None
+    assert boards().find().changed == {}
+
+
 def test_an_order_reaches_each_node_and_their_answers_the_operator(boards: Boards) -> None:
     nodes, operator = [boards(), boards()], boards()
     heard: list[tuple[str, str, str]] = []

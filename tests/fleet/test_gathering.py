@@ -101,6 +101,22 @@ def test_a_node_that_answered_and_left_is_heard() -> None:
     assert gathering.silent == []
 
 
+def test_others_are_waited_for_no_longer_when_one_has_answered_and_left() -> None:
+    board = FakeBoard(a="a.1", b="b.1")
+    gathering = gathering_of(board)
+    gathering.step(0.0)
+    board.given = ["a"]
+    for number in range(1, 30):
+        gathering.step(number / 10)
+    del board.sessions["a"]
+    for number in range(30, 60):
+        gathering.step(number / 10)
+    assert not gathering.is_over
+    board.given = ["a", "b"]
+    assert ended(board, gathering, after=6.0) < 7
+    assert gathering.silent == []
+
+
 def test_a_living_node_is_waited_for() -> None:
     board = FakeBoard(a="a.1")
     assert ended(board, gathering_of(board)) >= PATIENCE

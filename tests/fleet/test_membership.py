@@ -313,6 +313,22 @@ def test_nodes_are_paused_as_long_as_their_fleet(fleet: Fleet) -> None:
     assert lines == ["the fleet is paused", "this node has joined the fleet"]
 
 
+def test_a_node_tells_what_its_outputs_and_its_vault_tell(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = fleet.node("a")
+    node.works()
+    fleet.go(5.0)
+    list(node.member.second(fleet.now))
+    monkeypatch.setattr(node.outputs, "second", lambda now: ["the database is down"])
+    monkeypatch.setattr(node.board, "news", lambda: iter(["a clock was put"]), raising=False)
+    assert list(node.member.second(fleet.now)) == ["the database is down", "a clock was put"]
+    assert node.member.holds == ""
+    monkeypatch.setattr(node.outputs, "holds", "7 pages wait for the database", raising=False)
+    assert node.member.holds == "7 pages wait for the database"
+    assert node.member.idle == "other nodes are at work"
+
+
 def test_the_loop_wakes_for_what_redis_has_to_be_sent(fleet: Fleet) -> None:
     node = fleet.node("a")
     fleet.go(5.0)

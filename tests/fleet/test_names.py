@@ -203,6 +203,14 @@ def test_absences_are_read_until_there_are_no_more(one: NamesWorld) -> None:
     assert one.names.deadline == one.now + 1.0
 
 
+def test_a_node_that_joins_knows_the_absences_that_still_count(one: NamesWorld) -> None:
+    begun = one.now + 1e9
+    one.redis.messages.append(["no.test"])
+    for _ in range(2):
+        one.second()
+    assert one.redis.cursors == [str(int((begun - TIME) * 1000)), "1", "1"]
+
+
 def test_a_connection_that_ends(one: NamesWorld) -> None:
     one.redis.away = True
     assert one.get("www.test") == WWW

@@ -1,19 +1,27 @@
 """What operators change through a node: executed once, and not lost while Redis is away."""
 
 from collections.abc import Mapping
+from itertools import count
+from types import SimpleNamespace
 from typing import Any
+
+import pytest
 
 from larbinpy.config import Config
 from larbinpy.console.ports.commands import CommandSteps
-from larbinpy.crawl.fleet.steering import Orders, Steering
+from larbinpy.crawl.fleet.steering import FleetControl, Orders, Steering
 from larbinpy.crawl.mode import Mode
 from larbinpy.fleet.vault import Away, CrawlState, Then
+from tests.support.contexts import make_context
 
 
 class Board:
     """Notes what it is told, and answers when the test says so."""
 
+    area = None
+
     def __init__(self) -> None:
+        self.client = SimpleNamespace(trouble="")
         self.told: list[tuple[Any, ...]] = []
         self.thens: list[Then[Any]] = []
 
@@ -79,6 +87,44 @@ def test_the_answer_to_an_order_is_given_until_redis_has_it() -> None:
 def steering_of(board: Board) -> Steering:
     node: Any = None
     return Steering(board, node, node, Config(), Mode(), lambda: 0.0)  # type: ignore[arg-type]
+
+
+def control_of(board: Board, *, draining: bool = False) -> FleetControl:
+    unused: Any = None
+    disk: Any = SimpleNamespace(saving=unused, log=unused)
+    settings: Any = SimpleNamespace(config=Config(), set=lambda key, value: None)
+    logins: Any = SimpleNamespace(learn=lambda url: None)
+    mode = Mode(draining=draining)
+    control = FleetControl(make_context(), settings, mode, unused, logins, disk, unused, unused)
+    control.steering = steering_of(board)
+    return control
+
+
+def test_seeds_do_not_pile_up_while_redis_is_away() -> None:
+    board = Board()
+    control = control_of(board)
+    seeds = (f"http://a.test/{number}" for number in count())
+    while not control.steering.seeding.is_full:
+        assert control.add(next(seeds)) is None
+    assert control.add(next(seeds)) is None, "Redis takes them"
+    board.client.trouble = "Redis is away"
+    assert control.add(next(seeds)) == "Redis takes no seeds now; try again later"
+    assert control_of(board, draining=True).add(next(seeds)) == (
+        "this node is ending; ask another one"
+    )
+
+
+@pytest.mark.parametrize(
+    ("order", "answer"),
+    [
+        ("set waitDuration 9", {"ok": True}),
+        ("set waitDuration", {"ok": False, "error": "unknown order 'set'"}),
+        ("search b,c q=x", {"ok": True}),
+        ("dance", {"ok": False, "error": "unknown order 'dance'"}),
+    ],
+)
+def test_what_a_node_does_with_an_order(order: str, answer: dict[str, Any]) -> None:
+    assert list(control_of(Board()).execute(order)) == [answer]
 
 
 def test_settings_and_states_are_given_until_redis_has_them() -> None:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -103,6 +104,40 @@ def test_who_beats_is_alive() -> None:
     first = Found("x", CrawlState.RUNNING, {"a.1": 5, "b.c.2": 7, "d.3": 1})
     later = Found("x", CrawlState.RUNNING, {"a.1": 5, "b.c.2": 8, "e.4": 1})
     assert later.living(first) == ["b.c"]
+
+
+class Watching(Asker):
+    """Looks at a node `a` that beats again after so many seconds; no time passes."""
+
+    def __init__(self, late: float) -> None:
+        self._late = late
+        self.waited = 0.0
+
+    def wait(self, seconds: float) -> None:
+        self.waited += seconds
+
+    def ask(self, verb: object) -> Found:
+        beats = 7 if self.waited >= self._late else 6
+        return Found("x", CrawlState.RUNNING, {"a.1-2": beats})
+
+
+@pytest.mark.parametrize(
+    ("late", "until_dead", "living"),
+    [
+        (1.5, False, ["a"]),
+        (4.0, False, []),
+        (4.0, True, ["a"]),
+        (5.5, True, ["a"]),
+        (7.0, True, []),
+    ],
+)
+def test_how_long_nodes_are_watched(late: float, until_dead: bool, living: list[str]) -> None:
+    """Those that may be dead as long as nodes watch them before they bury one."""
+    watching = Watching(late)
+    overview: Any = SimpleNamespace(find=None)
+    first = Found("x", CrawlState.RUNNING, {"a.1-2": 6})
+    assert watching.living(overview, first, until_dead=until_dead) == living
+    assert Watching(late).living(overview, first._replace(sessions={})) == []
 
 
 def test_settings_change_but_for_the_shards(ends: Ends) -> None:

@@ -87,6 +87,25 @@ def test_a_turn_that_another_node_has_is_asked_for_again() -> None:
     assert hall.fetcher.started == []
 
 
+def test_a_turn_that_cannot_be_used_wakes_the_loop_when_it_is_to_be_given_back() -> None:
+    hall = Hall()
+    hall.turns.step(10.0)
+    hall.start(1)
+    hall.taker.answer(0.0)
+    hall.certain = False
+    hall.turns.step(11.0)
+    assert hall.turns.deadline == 15.0
+    hall.turns.step(15.0)
+    assert hall.taker.rests == [("192.0.2.1", 0.0)]
+    # It is asked for again when requests may be opened.
+    assert hall.turns.deadline is None
+    hall.certain = True
+    hall.turns.step(16.0)
+    hall.taker.answer(0.0)
+    hall.turns.step(16.1)
+    assert hall.fetcher.started == ["http://a.test/1"]
+
+
 def test_the_place_of_a_turn_is_known_until_its_request_is_opened() -> None:
     hall = Hall()
     url = hall.start(1)

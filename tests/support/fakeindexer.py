@@ -30,7 +30,7 @@ def _often(word: str) -> bool:
 
 
 def main() -> int:
-    """Take all that is covered at once.
+    """Take all that is covered at once, and find two pages gone.
 
     "foreign" cannot use its database, "broken" ends without a word, "lame" ends at the first
     message, "moody" does so but for the fifth, "killed" is killed twice, "down" reports trouble,
@@ -62,7 +62,7 @@ def main() -> int:
             say(Report(taken=taken, pages=taken, done=True).line())
             return 0
         taken = message["records"]
-        say(Report(taken=taken, pages=taken, kept=message["until"][0]).line())
+        say(Report(taken=taken, pages=taken, gone=2, kept=message["until"][0]).line())
     note("end\n")
     return 0
 

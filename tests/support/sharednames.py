@@ -19,6 +19,7 @@ class FakeNames:
         self.known: dict[str, Shared] = {}
         self.messages: list[list[str]] = []
         self.found: list[str] = []
+        self.cursors: list[str] = []
         self.pending: list[Callable[[], None]] = []
         self.away = False
 
@@ -36,6 +37,7 @@ class FakeNames:
         self.messages.append(list(names))
 
     def absent(self, cursor: str, then: Then[tuple[str, Sequence[str]]]) -> None:
+        self.cursors.append(cursor)
         start = int(cursor) if len(cursor) < 6 else 0
         fresh = [name for names in self.messages[start:] for name in names]
         self._later(then, lambda: (str(len(self.messages)), fresh))

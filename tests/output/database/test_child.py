@@ -70,7 +70,7 @@ def test_what_a_checkpoint_covers_is_taken(nursery: Nursery) -> None:
     assert child.trouble == ""
     child.cover(COVERED)
     nursery.until(lambda: child.report.taken == 7)
-    assert nursery.reports[-1] == Report(taken=7, pages=7, kept=2)
+    assert nursery.reports[-1] == Report(taken=7, pages=7, gone=2, kept=2)
     assert nursery.heard == ['{"spool": "5p001", "until": [2, 30], "records": 7}']
 
 
@@ -148,7 +148,7 @@ def test_a_killed_one_is_started_again_and_goes_on(nursery: Nursery) -> None:
     nursery.until(lambda: child.report.pages == 7)
     # The position of the database is its own business: it hears the same message.
     assert len(nursery.heard) == 2 and len(set(nursery.heard)) == 1
-    assert child.pages == 14
+    assert (child.pages, child.gone) == (14, 4)
 
 
 def test_one_that_is_killed_at_the_end_ends_all_the_same(nursery: Nursery) -> None:

@@ -84,6 +84,7 @@ def test_pages_and_pages_that_are_gone(desk: Desk) -> None:
     desk.output.missed(page("7", Outcome.ERR_50X, 503))
     desk.output.missed(page("8", Outcome.TIMEOUT, 0))
     desk.output.missed(page("9", Outcome.ERR_30X, 304))
+    desk.output.missed(page("10", Outcome.ERR_40X, 0))
     assert desk.spooled() == [
         ("http://a.test/1", "success", 200, 4),
         ("http://a.test/2", "err40X", 404, 0),
@@ -100,6 +101,7 @@ def test_a_sitemap_that_is_not_to_be_indexed_keeps_its_dates(desk: Desk) -> None
     sitemap.headers = [("content-type", "text/xml; charset=utf-16"), ("etag", "x")]
     desk.output.withheld(sitemap)
     assert desk.spooled() == [("http://a.test/map.xml", "forbiddenRobots", 200, 17)]
+    assert [each.headers for each in desk.pages()] == [sitemap.headers[:1]]
 
 
 def test_an_unchanged_page_may_have_no_body(desk: Desk) -> None:
