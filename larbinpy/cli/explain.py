@@ -21,7 +21,6 @@ from larbinpy.cli.database import in_database
 from larbinpy.config import Config
 from larbinpy.console.terminal.layout import laid_out
 from larbinpy.console.terminal.prompt import Console
-from larbinpy.crawl.stopped import explain_planned, explain_stopped
 from larbinpy.errors import UserError
 from larbinpy.observe.report.log import of_nodes
 from larbinpy.outcome import Outcome
@@ -69,6 +68,9 @@ def explain(
             config = replace(config, state_dir=state_dir)
         if of_nodes(Path(config.state_dir)):
             raise UserError(f"{config.state_dir}: a crawl by nodes; {_how_to_ask(config)}")
+        # Here, since a crawl by nodes answers itself.
+        from larbinpy.crawl.stopped import explain_planned, explain_stopped
+
         stopped = explain_stopped
         if state_dir is None and not State(Path(config.state_dir)).exists:
             stopped = explain_planned

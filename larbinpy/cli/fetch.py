@@ -20,7 +20,6 @@ from larbinpy.cli.common import (
 )
 from larbinpy.config import SETTINGS
 from larbinpy.console.text import printable
-from larbinpy.crawl.single import fetch_one
 from larbinpy.errors import LOGIN_FAILED
 from larbinpy.outcome import Outcome, cure, reason
 from larbinpy.url import fault
@@ -42,6 +41,9 @@ def fetch(
     allow_private: bool,
 ) -> None:
     """Fetch one URL through resolver, fetcher and parser; show what each of them finds."""
+    # Here, since a login needs other modules.
+    from larbinpy.crawl.single import fetch_one
+
     with plain_errors():
         more = [("dnsServer", server) for server in servers]
         if max_size is not None:

@@ -21,7 +21,6 @@ from larbinpy.console.text import printable, size
 from larbinpy.errors import UserError
 from larbinpy.fleet.identity import saved_node
 from larbinpy.loop.clock import sleep
-from larbinpy.observe.report.formats import Report, csv_pieces, json_pieces, whole
 from larbinpy.observe.report.log import (
     LogFiles,
     by_time,
@@ -59,6 +58,9 @@ def report(
 
     The exit status is 0 whatever was found; scripts read --json or --csv.
     """
+    # Here, since the other commands need no links.
+    from larbinpy.observe.report.formats import Report, csv_pieces, json_pieces, whole
+
     with plain_errors():
         if as_json and as_csv:
             raise ConfigError("--json and --csv cannot be used together")

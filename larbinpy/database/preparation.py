@@ -16,22 +16,23 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from http import HTTPStatus
 from itertools import accumulate, pairwise
-from typing import NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 from urllib.parse import unquote
 
 import zstandard
 from isal import isal_zlib
 from isal.igzip_lib import IsalError
 
-from larbinpy.content import Content
 from larbinpy.page import Page
-from larbinpy.parse import is_sitemap
-from larbinpy.parse.announced import Announced
 from larbinpy.revisit.round import host_name
 from larbinpy.search.fingerprint import keys
 from larbinpy.search.segment import tokens
 from larbinpy.storage.deflate import Compressor, compress
 from larbinpy.url import SECRET_HEADER, fingerprints, hash64
+
+if TYPE_CHECKING:
+    from larbinpy.content import Content
+    from larbinpy.parse.announced import Announced
 
 #: Begins the token that stands for a whole title, or the whole text of a link.
 _WHOLE = "ǁ"
@@ -307,7 +308,7 @@ _LONGEST_GENERIC = max(map(len, _GENERIC)) + 3
 def prepare(
     page: Page,
     fetched: str,
-    content: Content,
+    content: "Content",
     keep_bodies: bool = False,
     find_near: bool = False,
 ) -> Prepared:
@@ -362,8 +363,11 @@ def prepare(
     )
 
 
-def withheld(page: Page, fetched: str, announced: Sequence[Announced]) -> Gone:
+def withheld(page: Page, fetched: str, announced: Sequence["Announced"]) -> Gone:
     """A page without content: of a sitemap or feed that asks not to be indexed, the dates count."""
+    # Here, since a search reads no pages.
+    from larbinpy.parse import is_sitemap
+
     url, own = page.url, dated(page.url.href, announced) if is_sitemap(page) else None
     return Gone(url.href, fetched, page.status, None, own, url.depth, url.via)
 
@@ -377,7 +381,7 @@ def text_hash(text: str) -> int:
     return signed_hash(" ".join(words)) if words else 0
 
 
-def anchors(url: str, content: Content) -> list[Anchor]:
+def anchors(url: str, content: "Content") -> list[Anchor]:
     """The texts of the links to other pages, each once, without those that say nothing."""
     found = dict.fromkeys(
         (target, text)
@@ -388,7 +392,7 @@ def anchors(url: str, content: Content) -> list[Anchor]:
     return [Anchor(target, text) for target, (_, text) in zip(targets, found, strict=True)]
 
 
-def dated(url: str, announced: Sequence[Announced]) -> list[Dated]:
+def dated(url: str, announced: Sequence["Announced"]) -> list[Dated]:
     """The pages that a sitemap or feed names, of its own host: it knows no others."""
     host = host_name(url)
     own = [each for each in announced if host_name(each.url) == host]
