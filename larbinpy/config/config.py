@@ -438,6 +438,11 @@ class Config:
     def _has(self, trait: ModeTrait) -> bool:
         return any(trait in OutputMode(name).traits for name in self.output_mode)
 
+    @property
+    def sought(self) -> tuple[tuple[str, str], ...]:
+        """The media types and file extensions of specificSet, if specificSearch is on."""
+        return self.specific_set if self.specific_search else ()
+
     def __post_init__(self) -> None:
         """Check all values as those of a file, and parse texts. Raises ConfigError."""
         for attribute, rows in _ROWS.items():

@@ -21,7 +21,6 @@ from larbinpy.crawl.request_options import Logins
 from larbinpy.errors import Ending, what_failed
 from larbinpy.fetch.fetcher import Fetcher
 from larbinpy.frontier.frontier import Frontier
-from larbinpy.frontier.traps import TrapSettings
 from larbinpy.loop.clock import Clock
 from larbinpy.loop.steps import SLICE, Slice
 from larbinpy.observe.explain import explain
@@ -80,7 +79,7 @@ class LiveSettings(SavedValue):
         self._site_settings.change(config)
         if config.wait_duration < before:
             self._frontier.shorten_waits(self._clock())
-        self._frontier.guard(TrapSettings(config.traps, config.limit_by_shape))
+        self._frontier.guard(config)
         self._mode.limit_page = config.limit_page
         self._fetcher.resize(config.pages_connexions)
         self._frontier.resize(config.pages_connexions)

@@ -107,10 +107,23 @@ class ProxyNames:
         return self._resolver.step(now, on_found)
 
 
-def permitting(config: Config, is_public: Callable[[str], bool]) -> Callable[[str], bool]:
-    """Whether requests may be sent to an address; a proxy checks those that it looks up."""
+def permitting(
+    config: Config,
+    is_public: Callable[[str], bool],
+    is_own: Callable[[str, int], bool] | None = None,
+) -> Callable[[str, int], bool]:
+    """Whether requests may be sent to an address and port; a proxy checks those that it looks up.
+
+    `is_own` is whether a server that the crawl itself relies on is there.
+    """
     allowed = config.allow_private
-    return lambda address: allowed or address.startswith(BY_PROXY) or is_public(address)
+
+    def permits(address: str, port: int) -> bool:
+        if is_own is not None and is_own(address, port):
+            return False
+        return allowed or address.startswith(BY_PROXY) or is_public(address)
+
+    return permits
 
 
 class Network:

@@ -17,19 +17,17 @@ from larbinpy.console.terminal.layout import FetchInfo
 from larbinpy.console.terminal.progress import PrintStats, Progress, make_progress, status_line
 from larbinpy.context import Context
 from larbinpy.crawl.network import Network, permitting
-from larbinpy.crawl.request_options import specific
 from larbinpy.crawl.sites import SiteConfig, SiteConfigs, merged
 from larbinpy.errors import Ending
 from larbinpy.fetch.options import RequestOptions
-from larbinpy.frontier.addresses import AddressSettings
 from larbinpy.frontier.admission import Admission, Folding
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.lifecycle import SiteLifecycle, SiteLogins
 from larbinpy.frontier.politeness import SiteHours, SiteLimits, SiteSettings, Waits
 from larbinpy.frontier.schedule import IPSites
-from larbinpy.frontier.scope import Scope, ScopeSettings
+from larbinpy.frontier.scope import Scope
 from larbinpy.frontier.sequencer import Sequencer
-from larbinpy.frontier.traps import Traps, TrapSettings
+from larbinpy.frontier.traps import Traps
 from larbinpy.loop.clock import Clock
 from larbinpy.output import Output
 from larbinpy.soft404.probes import Probes
@@ -190,43 +188,26 @@ def make_frontier(
     is_public = context.tuning.is_public
     ip_sites = IPSites(site_settings.usual, config.wait_by, config.pages_connexions, sizes)
     counts = kinds.counts(folder)
-    addresses = AddressSettings(config.dns_cache_time, permitting(config, is_public), is_own)
-    logins = SiteLogins() if sessions is None else sessions
-    sites = SiteLifecycle(site_settings.of, addresses, counts, ip_sites, sizes, logins, probes)
+    sites = SiteLifecycle(
+        site_settings.of,
+        config.dns_cache_time,
+        permitting(config, is_public, is_own),
+        counts,
+        ip_sites,
+        sizes,
+        SiteLogins() if sessions is None else sessions,
+        probes,
+    )
     store, seen = Store(folder), kinds.seen(folder, "seen")
-    scope = _make_scope(config, site_settings, sessions)
-    traps = Traps(TrapSettings(config.traps, config.limit_by_shape), context.wall())
+    depth_of = (lambda key: site_settings.of(key).depth) if config.site_blocks else None
+    scope = Scope(config, depth_of, None if sessions is None else sessions.avoids)
+    traps = Traps(config, context.wall())
     return kinds.frontier(
         kinds.admission(scope, seen, traps, Folding(config.drop_parameters), wants),
         kinds.sequencer(store, config.max_urls_by_site, sizes),
         sites,
         Seen(folder, "digests"),
         sizes,
-    )
-
-
-def _make_scope(
-    config: Config, site_settings: SettingsBySite, sessions: SiteLogins | None
-) -> Scope:
-    return Scope(
-        ScopeSettings(
-            depth_in_site=config.depth_in_site,
-            depth_of=(lambda key: site_settings.of(key).depth) if config.site_blocks else None,
-            depth_by_site=config.depth_by_site,
-            no_external_links=config.no_external_links,
-            lock_site=config.lock_site,
-            get_cgi=config.get_cgi,
-            get_image=config.get_image,
-            any_type=config.any_type,
-            limit_to_domain=config.limit_to_domain,
-            forbidden_extensions=config.forbidden_extensions,
-            privileged_extensions=[ext for _, ext in specific(config)],
-            requisites=config.requisites,
-            stay=config.stay,
-            check_links=config.check_links,
-            rules=config.rules,
-            avoids=None if sessions is None else sessions.avoids,
-        )
     )
 
 

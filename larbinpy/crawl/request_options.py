@@ -80,13 +80,8 @@ def make_types(config: Config) -> Types:
     return Types(
         any_type=config.any_type,
         get_image=config.get_image,
-        specific=[media_type for media_type, _ in specific(config)],
+        specific=[media_type for media_type, _ in config.sought],
     )
-
-
-def specific(config: Config) -> Sequence[tuple[str, str]]:
-    """The media types of specificSet and their file extensions, if specificSearch is on."""
-    return config.specific_set if config.specific_search else ()
 
 
 #: In stateDir. Only its owner may read it.

@@ -18,7 +18,7 @@ from larbinpy.outcome import READABLE, Outcome
 from larbinpy.page import Page
 from larbinpy.parse import read
 from larbinpy.parse.link import urls
-from larbinpy.url import Url, masked_typed, site_of, typed
+from larbinpy.url import Url, masked_typed, port_of, site_of, typed
 
 
 def fetch_one(text: str, config: Config) -> dict[str, object]:
@@ -60,7 +60,8 @@ def fetch(
     answer = _resolve(url.host, poller, network.names)
     if answer.reason is not None:
         return Page(url, Outcome.NO_DNS, detail=answer.reason)
-    permitted = [a for a in answer.addresses if permitting(config, is_public)(a)]
+    permits, port = permitting(config, is_public), port_of(url.site)
+    permitted = [address for address in answer.addresses if permits(address, port)]
     if not permitted:
         return Page(url, Outcome.PRIVATE_ADDRESS, detail=answer.addresses[0])
     options = network.options.for_url(url)

@@ -5,43 +5,18 @@ ip_site         one address
 registry        which addresses have something to do
 wait_shortener  shortens waits when waitDuration becomes shorter
 
-Which addresses a crawl may ask, and how long it uses them.
-
 IPSite: when the next request to one address may be sent, and which of its sites is next.
 
 Which addresses have something to do, and until when each of the others is left alone.
 """
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 
 from larbinpy.frontier.politeness import SiteSettings
 from larbinpy.frontier.site import NamedSite
 from larbinpy.frontier.sites import DistinctCounter, ExpiringTimes, pauses
 from larbinpy.storage.sizes import DEFAULT_SIZES, FrontierSizes
-from larbinpy.url import port_of
-
-
-@dataclass(slots=True, frozen=True)
-class AddressSettings:
-    """The configuration of addresses."""
-
-    #: How long an address is used before it is looked up again (s).
-    time: float
-    #: Whether requests may be sent to an address at all (allowPrivate).
-    permit: Callable[[str], bool]
-    #: Whether a server that the crawl itself relies on is at an address and port.
-    is_own: Callable[[str, int], bool] | None = None
-
-    def permitted(self, addresses: Iterable[str], site: str) -> tuple[str, ...]:
-        """Those of `addresses` to which requests for a site, by its key, may be sent."""
-        found = filter(self.permit, addresses)
-        is_own = self.is_own
-        if is_own is None:
-            return tuple(found)
-        port = port_of(site)
-        return tuple(address for address in found if not is_own(address, port))
 
 
 class Rotation:

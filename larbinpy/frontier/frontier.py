@@ -14,6 +14,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
+from larbinpy.config import Config
 from larbinpy.config.rule import Rule
 from larbinpy.dns.lookup import NO_SUCH_NAME, Answer
 from larbinpy.frontier.addresses import IPSiteRegistry
@@ -24,7 +25,7 @@ from larbinpy.frontier.schedule import WaitShortener
 from larbinpy.frontier.scope import SeedArea
 from larbinpy.frontier.sequencer import Sequencer
 from larbinpy.frontier.sites import DistinctCounter, SiteRegistry
-from larbinpy.frontier.traps import Traps, TrapSettings
+from larbinpy.frontier.traps import Traps
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.parse import Kind, Link
@@ -403,9 +404,9 @@ class Frontier:
         """Let `pool` requests be in flight at most (pagesConnexions)."""
         self.ip_sites.resize(pool)
 
-    def guard(self, traps: TrapSettings) -> None:
+    def guard(self, config: Config) -> None:
         """Change the guards against traps."""
-        if self.traps.change(traps):
+        if self.traps.change(config):
             self.admission.forget_recent()
 
     def drop_parameters(self, names: Sequence[str]) -> None:

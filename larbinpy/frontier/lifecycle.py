@@ -19,7 +19,6 @@ from typing import NamedTuple
 from larbinpy.config.rule import Rule
 from larbinpy.dns.lookup import NO_SUCH_NAME, Answer
 from larbinpy.fetch.robots import Rules, whole_lines
-from larbinpy.frontier.addresses import AddressSettings
 from larbinpy.frontier.politeness import SettingsOf
 from larbinpy.frontier.schedule import IPSites
 from larbinpy.frontier.site import STEPS, Event, NamedSite, PackedRobots, State
@@ -29,7 +28,7 @@ from larbinpy.page import Page
 from larbinpy.soft404.probes import Probes
 from larbinpy.storage.site_counts import SiteCounts
 from larbinpy.storage.sizes import DEFAULT_SIZES, FrontierSizes
-from larbinpy.url import GUESS, SITEMAP, Aim, Ask, Purpose, Url, resolve, site_of
+from larbinpy.url import GUESS, SITEMAP, Aim, Ask, Purpose, Url, port_of, resolve, site_of
 
 #: A closed site, or one whose robots.txt cannot be fetched, gets no request for this long (s).
 _CLOSED_TIME = 3600.0
@@ -435,6 +434,9 @@ _TIMERS_LOOKED_AT = 8
 class SiteLifecycle:
     """Leads URLs through their NamedSites to the IPSites.
 
+    An address is used for `address_time` (s) before it is looked up again; `permits` is whether
+    requests may be sent to an address and port at all.
+
     It leads each site of its registry through its states: `names` holds the sites
     in RESOLVING, the timers those in WAITING. URLs whose outcome is decided on the way wait in
     `decided`. `RobotsStep`, `LoginStep` and `ProbeStep` do the steps that take requests of their
@@ -445,14 +447,16 @@ class SiteLifecycle:
     def __init__(
         self,
         settings_of: SettingsOf,
-        addresses: AddressSettings,
+        address_time: float,
+        permits: Callable[[str, int], bool],
         counts: SiteCounts,
         ip_sites: IPSites,
         sizes: FrontierSizes = DEFAULT_SIZES,
         logins: SiteLogins = _NO_LOGINS,
         probes: Probes | None = None,
     ) -> None:
-        self._addresses = addresses
+        self._address_time = address_time
+        self._permits = permits
         self.ip_sites = ip_sites
         self._most_admitted = sizes.admitted
         self._most_wakes = sizes.wakes
@@ -565,9 +569,10 @@ class SiteLifecycle:
 
     def _answered(self, site: NamedSite, answer: Answer, now: float) -> None:
         if answer.reason is None:
-            permitted = self._addresses.permitted(answer.addresses, site.key)
+            port = port_of(site.key)
+            permitted = tuple(each for each in answer.addresses if self._permits(each, port))
             if permitted:
-                self._arrived(site, permitted, now + self._addresses.time, now)
+                self._arrived(site, permitted, now + self._address_time, now)
             else:
                 self.give_up(site, Outcome.PRIVATE_ADDRESS, now, answer.addresses[0])
         elif site.addresses:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
+from larbinpy.config import Config
 from larbinpy.config.patterns import registered_domain
 from larbinpy.config.rule import Rule, Type
 from larbinpy.frontier.rules import Headers, LiveRules, Rules, Verdict
@@ -217,53 +218,34 @@ _AVOIDED = Reason(
 )
 
 
-@dataclass(slots=True, frozen=True)
-class ScopeSettings:
-    """The settings that bound a crawl; units and meaning as in the configuration."""
-
-    depth_in_site: int
-    depth_by_site: bool
-    no_external_links: bool
-    lock_site: bool
-    get_cgi: bool
-    get_image: bool
-    any_type: bool
-    limit_to_domain: Sequence[str]
-    forbidden_extensions: Sequence[str]
-    #: Extensions that specificSearch looks for: wanted even if forbidden, and fetched first.
-    privileged_extensions: Sequence[str]
-    #: Which requisites of pages are fetched: "off", "site" or "everywhere".
-    requisites: str = "off"
-    #: How far to go from the seeds: "page", "prefix", "host", "domain" or "any".
-    stay: str = "any"
-    #: Links that `stay` excludes are taken, too: they are only asked for.
-    check_links: bool = False
-    #: The first that matches a URL decides, before the settings above.
-    rules: Sequence[Rule] = ()
-    #: depthInSite by site key, if site blocks set it.
-    depth_of: Callable[[str], int] | None = None
-    #: Whether a URL ends the session of a site with a login, or is its login page; None if no site
-    #: has one.
-    avoids: Callable[[str], bool] | None = None
-
-
-def _area_kind(settings: ScopeSettings) -> str:
+def _area_kind(config: Config) -> str:
     """The kind of area to keep. Links are checked on the pages of some area in any case."""
-    return "host" if settings.check_links and settings.stay == "any" else settings.stay
+    return "host" if config.check_links and config.stay == "any" else config.stay
 
 
 class Scope:
-    """Applies rules and limits to each link and each redirect. Seeds are exempt."""
+    """Applies rules and limits to each link and each redirect. Seeds are exempt.
 
-    def __init__(self, settings: ScopeSettings) -> None:
-        self._settings = settings
+    `depth_of` returns depthInSite by site key, if site blocks set it. `avoids` is whether a URL
+    ends the session of a site with a login, or is its login page; None if no site has one.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        depth_of: Callable[[str], int] | None = None,
+        avoids: Callable[[str], bool] | None = None,
+    ) -> None:
+        self._config = config
+        self._depth_of = depth_of
+        self._avoids = avoids
         #: The hosts of the seeds, and what else `stay` keeps to.
-        self.area = SeedArea(_area_kind(settings))
-        self._privileged = tuple(e.lower() for e in settings.privileged_extensions)
-        self._requisites = settings.requisites != "off"
-        self._limits = list(self._chosen(settings))
+        self.area = SeedArea(_area_kind(config))
+        self._privileged = tuple(ending.lower() for _, ending in config.sought)
+        self._requisites = config.requisites != "off"
+        self._limits = list(self._chosen(config))
         self._requisite_limits = [
-            limit for limit in self._limits if settings.requisites not in limit.spares
+            limit for limit in self._limits if config.requisites not in limit.spares
         ]
         #: URLs that each rule has decided, by its text.
         self._decided: Counter[str] = Counter()
@@ -271,9 +253,9 @@ class Scope:
         self.left_out: Counter[str] = Counter()
         #: Whether the links of a page to other pages are not followed; the flag is for redirects.
         self.ends_at: Callable[[Url, bool], bool] = (
-            self._ends_outside if settings.check_links else self._ends_at_requisite
+            self._ends_outside if config.check_links else self._ends_at_requisite
         )
-        self.rules = LiveRules(settings.rules)
+        self.rules = LiveRules(config.rules)
         self.apply_rules()
 
     def apply_rules(self) -> None:
@@ -283,41 +265,41 @@ class Scope:
         #: Returns the outcome that excludes a candidate; None if it is wanted.
         self.refuse: Refuse = self._by_rules if rules else self._by_limits
         self._refuse_others = self.refuse
-        if self._settings.avoids is not None:
+        if self._avoids is not None:
             self.refuse = self._unless_avoided
-        wanted = set(_kinds(self._settings, self._requisites)).union(
+        wanted = set(_kinds(self._config, self._requisites)).union(
             *(_kinds_of_type(each.text) for rule in rules if rule.accept for each in rule.conditions
               if isinstance(each, Type))
         )  # fmt: skip
         self._kinds = tuple(kind for kind in Kind if kind in wanted)
         self._wanted = with_kinds(self._kinds)
 
-    def _chosen(self, settings: ScopeSettings) -> Iterator[Limit]:
+    def _chosen(self, config: Config) -> Iterator[Limit]:
         # A style sheet may have a query, and an image may be on another host.
-        if not settings.get_cgi:
+        if not config.get_cgi:
             why = "it has a query, and getCGI is off"
             yield Limit("getCGI", no_query, why, spares=("site", "everywhere"))
-        if settings.limit_to_domain:
-            domains = within_domains(settings.limit_to_domain)
+        if config.limit_to_domain:
+            domains = within_domains(config.limit_to_domain)
             why = "its host is in none of limitToDomain"
             yield Limit("limitToDomain", domains, why, spares=("everywhere",))
-        if settings.forbidden_extensions:
-            endings = without_extensions(settings.forbidden_extensions, self._privileged)
+        if config.forbidden_extensions:
+            endings = without_extensions(config.forbidden_extensions, self._privileged)
             yield Limit("forbiddenExtensions", endings, "forbiddenExtensions has its ending")
-        if settings.lock_site:
+        if config.lock_site:
             why = "lockSite keeps to the hosts of the seeds, and it is on another"
             yield Limit("lockSite", self._lock_site, why, spares=("everywhere",))
-        if settings.stay != "any" and not settings.check_links:
-            why = f"stay {settings.stay} keeps to {_STAY[settings.stay]}, and it is elsewhere"
+        if config.stay != "any" and not config.check_links:
+            why = f"stay {config.stay} keeps to {_STAY[config.stay]}, and it is elsewhere"
             yield Limit("stay", self._stay, why, spares=("everywhere",))
-        if settings.no_external_links:
+        if config.no_external_links:
             why = "noExternalLinks leaves out links to other hosts"
             yield Limit("noExternalLinks", no_external, why, spares=("everywhere",))
 
     def full_depth(self, url: str) -> int:
         """The depth of seeds on the site of `url`, which none of its URLs exceeds."""
-        depth_of = self._settings.depth_of
-        return self._settings.depth_in_site if depth_of is None else depth_of(site_of(url))
+        depth_of = self._depth_of
+        return self._config.depth_in_site if depth_of is None else depth_of(site_of(url))
 
     def __repr__(self) -> str:
         return f"<Scope {[limit.name for limit in self._limits]} {self._rules!r}>"
@@ -352,8 +334,7 @@ class Scope:
         self.left_out[_AVOIDED.rule] += 1
 
     def _is_avoided(self, url: str) -> bool:
-        avoids = self._settings.avoids
-        return avoids is not None and avoids(url)
+        return self._avoids is not None and self._avoids(url)
 
     def _by_limits(self, candidate: Candidate, parent: Url | None = None) -> Outcome | None:
         reason = self._limiting(candidate)
@@ -479,7 +460,7 @@ class Scope:
         if candidate.requisite and self.area.has_host(candidate.url):
             return None
         # A sitemap of the whole host may name pages of the folder.
-        prefix = self._settings.stay == "prefix"
+        prefix = self._config.stay == "prefix"
         if candidate.sitemap and prefix and self.area.has_host(candidate.url):
             return None
         return None if self.area.has(candidate.url) else Outcome.OUT_SITE
@@ -502,26 +483,24 @@ class Scope:
         Redirects, requisites and sitemaps cost no depth, but a sitemap is taken only for pages that
         it may add; with depthBySite another host starts anew.
         """
-        if self._settings.depth_by_site and candidate.external:
+        if self._config.depth_by_site and candidate.external:
             return self.full_depth(candidate.url)
         same_page = candidate.redirect or candidate.kind is not Kind.PAGE
         left = depth if same_page else depth - 1
         if candidate.sitemap:
             left = depth if depth > 0 else -1
-        return (
-            left if self._settings.depth_of is None else min(left, self.full_depth(candidate.url))
-        )
+        return left if self._depth_of is None else min(left, self.full_depth(candidate.url))
 
     def privileged(self, url: str) -> bool:
         """Whether specificSearch looks for the extension of `url`."""
         return bool(self._privileged) and _file(url).endswith(self._privileged)
 
 
-def _kinds(settings: ScopeSettings, requisites: bool) -> tuple[Kind, ...]:
-    """The kinds of links that the settings follow."""
-    if settings.any_type or requisites:
+def _kinds(config: Config, requisites: bool) -> tuple[Kind, ...]:
+    """The kinds of links that are followed."""
+    if config.any_type or requisites:
         return tuple(Kind)
-    return (Kind.PAGE, Kind.IMAGE) if settings.get_image else (Kind.PAGE,)
+    return (Kind.PAGE, Kind.IMAGE) if config.get_image else (Kind.PAGE,)
 
 
 def _kinds_of_type(media_type: str) -> list[Kind]:

@@ -11,11 +11,11 @@ a forum or a shop. The limit here is meant for what has no end.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from larbinpy.config import Config
 from larbinpy.parse import Kind
 
 _PAGE = Kind.PAGE
@@ -102,16 +102,6 @@ class Trapped(NamedTuple):
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class TrapSettings:
-    """Which guards are on."""
-
-    #: Any of "repeats" and "calendars".
-    guards: Sequence[str] = ("repeats", "calendars")
-    #: Most URLs of a site with one shape; 0 is no limit.
-    limit_by_shape: int = 20000
-
-
 class BoundedCounter:
     """Counts keys. When there are too many, those that were not counted lately are forgotten.
 
@@ -154,7 +144,7 @@ class Traps:
     A requisite of a page is no trap except for the repeats of its path.
     """
 
-    def __init__(self, settings: TrapSettings, now: float, most: int = _COUNTED) -> None:
+    def __init__(self, config: Config, now: float, most: int = _COUNTED) -> None:
         """`now` is the Unix time, which says which dates are far ahead."""
         self._last_year = datetime.fromtimestamp(now, UTC).year + _YEARS_AHEAD
         # URLs taken: with a number or a query by site, and if there are many of these by shape,
@@ -164,17 +154,17 @@ class Traps:
         self.refused: Counter[str] = Counter()
         #: Reports in steps what is counted: the site, and the key of `count_from` with its growth.
         self.report: Callable[[str, str, int], None] = lambda site, key, growth: None
-        self._settings = settings
-        self.change(settings)
+        self._limit, self._repeats, self._calendars = -1, False, False
+        self.change(config)
 
-    def change(self, settings: TrapSettings) -> bool:
-        """Use `settings` from now on, and return whether they are others. The counts remain."""
-        is_new, self._settings = settings != self._settings, settings
-        self._repeats, self._calendars = (g in settings.guards for g in ("repeats", "calendars"))
-        self._limit = settings.limit_by_shape
+    def change(self, config: Config) -> bool:
+        """Guard by `config` from now on; return whether that is new. The counts remain."""
+        before = self._repeats, self._calendars, self._limit
+        self._repeats, self._calendars = (name in config.traps for name in ("repeats", "calendars"))
+        self._limit = config.limit_by_shape
         part = self._limit // _UNWATCHED_PART if self._limit else _UNWATCHED
         self._unwatched = min(_UNWATCHED, part)
-        return is_new
+        return before != (self._repeats, self._calendars, self._limit)
 
     def admits(self, url: str, kind: Kind) -> bool:
         """Whether a new link is no trap; counts it either way."""

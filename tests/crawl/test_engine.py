@@ -30,7 +30,7 @@ from tests.support.enginefakes import (
     Listener,
 )
 from tests.support.fakefeeder import FakeFeeder
-from tests.support.frontiers import make_frontier, scope_settings
+from tests.support.frontiers import all_pages, make_frontier
 from tests.support.webserver import OPTIONS
 
 
@@ -76,7 +76,7 @@ class Setup:
             self.mode,
             self.frontier,
             network,
-            Requests(HTML, Scope(scope_settings()), lambda _url: 1000, lambda _url: OPTIONS),
+            Requests(HTML, Scope(all_pages()), lambda _url: 1000, lambda _url: OPTIONS),
             self.intake,
             self.feeder,
             [self.listener],
@@ -251,7 +251,7 @@ def test_waits_count_from_when_a_page_arrived(tmp_path: Path) -> None:
 
 def test_the_request_for_a_robots_txt_takes_500_kib_whatever_the_page_size() -> None:
     """RFC 9309, 2.5; and one byte more than counts, so that a cut is seen."""
-    requests = Requests(HTML, Scope(scope_settings()), lambda _url: 1000, lambda _url: OPTIONS)
+    requests = Requests(HTML, Scope(all_pages()), lambda _url: 1000, lambda _url: OPTIONS)
     robots = requests.make(
         Url("http://a.test/robots.txt", 0, purpose=Purpose(Aim.ROBOTS, "a")), "198.51.100.1"
     )
@@ -280,7 +280,7 @@ def test_the_request_for_a_robots_txt_takes_500_kib_whatever_the_page_size() -> 
 def test_sitemaps_have_a_size_of_their_own(url: Url, is_sitemap: bool) -> None:
     """50 MB, as the protocol says, unless maxPageSize is more."""
     most = [1000]
-    requests = Requests(HTML, Scope(scope_settings()), lambda _url: most[0], lambda _url: OPTIONS)
+    requests = Requests(HTML, Scope(all_pages()), lambda _url: most[0], lambda _url: OPTIONS)
     request = requests.make(url, "198.51.100.1")
     sizes = request.max_size, request.most_beyond
     assert sizes == (1000, 52_428_800 - 1000 if is_sitemap else 0)
@@ -293,7 +293,7 @@ def test_sitemaps_have_a_size_of_their_own(url: Url, is_sitemap: bool) -> None:
 
 
 def test_a_link_check_asks_for_no_more_of_a_sitemap_than_of_others() -> None:
-    scope = Scope(scope_settings(stay="host"))
+    scope = Scope(all_pages(stay="host"))
     scope.area.add(["http://a.test/"])
     requests = Requests(HTML, scope, lambda _url: 1000, lambda _url: OPTIONS)
     elsewhere = Url("http://b.test/map.xml", 1, purpose=SITEMAP)

@@ -11,7 +11,6 @@ from larbinpy.crawl.fleet.frontier import (
     SharedFrontier,
     SharedSequencer,
 )
-from larbinpy.frontier.traps import TrapSettings
 from larbinpy.outcome import Outcome
 from larbinpy.storage.queues import decode, encode
 from larbinpy.url import Url, fingerprint
@@ -149,14 +148,14 @@ def test_the_seeds_of_others_belong_to_the_crawl(
 
 
 def test_a_trap_is_recognised_where_its_host_is(tmp_path: Path, journal: FakeJournal) -> None:
-    frontier = make(tmp_path, journal, traps=TrapSettings(limit_by_shape=10))
+    frontier = make(tmp_path, journal, limit_by_shape=10)
     lines = [encode(Url(f"http://a.test/{number}", 5)) for number in range(30)]
     frontier.receive(lines + lines)
     assert len(owed(frontier)) == 10
 
 
 def test_a_url_that_is_fetched_again_is_no_trap(tmp_path: Path, journal: FakeJournal) -> None:
-    frontier = make(tmp_path, journal, traps=TrapSettings(limit_by_shape=10))
+    frontier = make(tmp_path, journal, limit_by_shape=10)
     lines = [encode(Url(f"http://a.test/{number}", 5)) for number in range(10)]
     frontier.receive(lines)
     assert not frontier.admission.has_repeats

@@ -11,7 +11,6 @@ from larbinpy.fleet.journal import Journal
 from larbinpy.fleet.vault import SiteWait
 from larbinpy.frontier.lifecycle import Judgement
 from larbinpy.frontier.politeness import SiteLimits, SiteSettings, Waits
-from larbinpy.frontier.traps import TrapSettings
 from larbinpy.outcome import Outcome
 from larbinpy.url import Url
 from tests.support.fakelogins import FakeLogins
@@ -249,8 +248,7 @@ def test_a_longer_crawl_delay_is_kept_until_robots_txt_is_known_again(tmp_path: 
 
 
 def test_shapes_are_counted_over_all_nodes(tmp_path: Path) -> None:
-    traps = TrapSettings(limit_by_shape=100)
-    one, two = (Node(tmp_path / name, traps=traps) for name in "ab")
+    one, two = (Node(tmp_path / name, limit_by_shape=100) for name in "ab")
     parent = Url(f"{A}/", 5)
     one.serve()
     one.frontier.admit(parent, links(*(f"{A}/p/{number}" for number in range(80))), 0.0)

@@ -1,15 +1,26 @@
 """Which addresses may be asked."""
 
+from collections.abc import Callable
+
 import pytest
 
-from larbinpy.frontier.addresses import AddressSettings
+from larbinpy.config import Config
+from larbinpy.crawl.network import permitting
+from larbinpy.url import port_of
 
 ADDRESSES = ("127.0.0.1", "192.0.2.1")
 
 
+def permitted(
+    site: str, is_public: Callable[[str], bool], own: tuple[str, int] | None = None
+) -> tuple[str, ...]:
+    permits = permitting(Config(), is_public, lambda *place: place == own)
+    return tuple(address for address in ADDRESSES if permits(address, port_of(site)))
+
+
 def test_what_is_not_permitted_is_left_out() -> None:
-    settings = AddressSettings(60.0, lambda address: address.startswith("192"))
-    assert settings.permitted(ADDRESSES, "http://a.test") == ("192.0.2.1",)
+    found = permitted("http://a.test", lambda address: address.startswith("192"))
+    assert found == ("192.0.2.1",)
 
 
 @pytest.mark.parametrize(
@@ -24,8 +35,7 @@ def test_what_is_not_permitted_is_left_out() -> None:
 )
 def test_a_server_of_the_crawl_itself_is_left_out(site: str, left: tuple[str, ...]) -> None:
     own = ("127.0.0.1", 6379)
-    settings = AddressSettings(60.0, lambda address: True, lambda *place: place == own)
-    assert settings.permitted(ADDRESSES, site) == left
+    assert permitted(site, lambda address: True, own) == left
 
 
 @pytest.mark.parametrize(
@@ -33,5 +43,4 @@ def test_a_server_of_the_crawl_itself_is_left_out(site: str, left: tuple[str, ..
 )
 def test_the_port_of_a_scheme(site: str, port: int) -> None:
     own = ("127.0.0.1", port)
-    settings = AddressSettings(60.0, lambda address: True, lambda *place: place == own)
-    assert settings.permitted(ADDRESSES, site) == ("192.0.2.1",)
+    assert permitted(site, lambda address: True, own) == ("192.0.2.1",)

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from larbinpy.config import Config
 from larbinpy.frontier.admission import Admission, Folding, RecentHashes, RecentLinks
 from larbinpy.frontier.scope import Scope
-from larbinpy.frontier.traps import Traps, TrapSettings
+from larbinpy.frontier.traps import Traps
 from larbinpy.native import native
 from larbinpy.outcome import Outcome
 from larbinpy.parse import Kind, Link
@@ -18,7 +19,7 @@ from larbinpy.parse.link import PackedLinks, endorsed
 from larbinpy.storage.seen import Seen
 from larbinpy.storage.sizes import SEEN_SIZES, SeenSizes, TableSizes
 from larbinpy.url import Url
-from tests.support.frontiers import WALL, make_frontier, scope_settings
+from tests.support.frontiers import WALL, all_pages, make_frontier
 
 PARENT = Url("http://a.test/page", 3, seed=True)
 #: Sizes with which a handful of URLs makes the table grow, and leaves fingerprints without a slot.
@@ -44,8 +45,8 @@ PAGES = st.lists(st.tuples(st.lists(LINKS, max_size=20), st.booleans()), max_siz
 
 def admission(sizes: SeenSizes = SMALL, scope: int = 0) -> Admission:
     seen = Seen(Path("none"), "seen", sizes)
-    traps = Traps(TrapSettings(limit_by_shape=0), WALL)
-    return Admission(Scope(scope_settings(**SCOPES[scope])), seen, traps, Folding(("utm_*",)))
+    traps = Traps(Config(limit_by_shape=0), WALL)
+    return Admission(Scope(all_pages(**SCOPES[scope])), seen, traps, Folding(("utm_*",)))
 
 
 def in_python(admission: Admission) -> Admission:
@@ -95,7 +96,7 @@ def test_a_page_of_very_many_links(count: int) -> None:
 
 
 def test_links_into_a_trap_count_once_until_settings_change(tmp_path: Path) -> None:
-    frontier = make_frontier(tmp_path, traps=TrapSettings(limit_by_shape=1))
+    frontier = make_frontier(tmp_path, limit_by_shape=1)
     page = PackedLinks.pack([Link(f"http://a.test/{k}", Kind.PAGE) for k in range(4)])
 
     def taken() -> int:
@@ -105,9 +106,9 @@ def test_links_into_a_trap_count_once_until_settings_change(tmp_path: Path) -> N
 
     assert [taken(), taken()] == [1, 0]
     assert frontier.traps.refused == {"shapes": 3}
-    frontier.guard(TrapSettings(limit_by_shape=1))
+    frontier.guard(Config(limit_by_shape=1))
     assert (taken(), frontier.traps.refused) == (0, {"shapes": 3})
-    frontier.guard(TrapSettings(limit_by_shape=3))
+    frontier.guard(Config(limit_by_shape=3))
     assert (taken(), frontier.traps.refused) == (2, {"shapes": 4})
     assert frontier.admission.refused[Outcome.TRAP] == 4
 

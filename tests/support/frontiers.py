@@ -5,18 +5,19 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from larbinpy.config import Config
 from larbinpy.dns.lookup import Answer
-from larbinpy.frontier.addresses import AddressSettings, IPSiteRegistry
+from larbinpy.frontier.addresses import IPSiteRegistry
 from larbinpy.frontier.admission import Admission, Folding
 from larbinpy.frontier.frontier import Frontier, SavedWaits
 from larbinpy.frontier.lifecycle import Judgement, SiteLifecycle, SiteLogins
 from larbinpy.frontier.politeness import SiteSettings, Waits
 from larbinpy.frontier.schedule import IPSites
-from larbinpy.frontier.scope import Scope, ScopeSettings
+from larbinpy.frontier.scope import Scope
 from larbinpy.frontier.sequencer import Sequencer
 from larbinpy.frontier.site import NamedSite, State
 from larbinpy.frontier.sites import SiteRegistry
-from larbinpy.frontier.traps import Traps, TrapSettings
+from larbinpy.frontier.traps import Traps
 from larbinpy.outcome import Outcome, of_status
 from larbinpy.page import Page
 from larbinpy.parse import Kind, Link, redirect_target
@@ -45,20 +46,12 @@ def everyone(address: str) -> bool:
     return True
 
 
-def scope_settings(**changes: Any) -> ScopeSettings:
-    values: dict[str, Any] = {
-        "depth_in_site": 5,
-        "depth_by_site": False,
-        "no_external_links": False,
-        "lock_site": False,
-        "get_cgi": True,
-        "get_image": False,
-        "any_type": False,
-        "limit_to_domain": (),
-        "forbidden_extensions": (),
-        "privileged_extensions": (),
-    }
-    return ScopeSettings(**values | changes)
+def all_pages(**changes: Any) -> Config:
+    """A configuration that wants all pages, except for `changes`, and audio with some endings."""
+    if endings := changes.pop("privileged_extensions", ()):
+        changes["specific_search"] = True
+        changes["specific_set"] = tuple(("audio/mpeg", each) for each in endings)
+    return Config(**{"get_cgi": True, "forbidden_extensions": (), **changes})
 
 
 def make_frontier(
@@ -78,11 +71,12 @@ def make_frontier(
     seen_sizes: SeenSizes = SEEN_SIZES,
     frontier_sizes: FrontierSizes = DEFAULT_SIZES,
     pool: int = MANY,
-    traps: TrapSettings | None = None,
     dropped: Sequence[str] = (),
     by_host: Mapping[str, SiteSettings] = MappingProxyType({}),
     kinds: tuple[type[Frontier], type[Admission], type[Sequencer]] = KINDS,
     wants: Callable[[Url], bool] | None = None,
+    depth_of: Callable[[str], int] | None = None,
+    avoids: Callable[[str], bool] | None = None,
     logins: SiteLogins | None = None,
     probes: Probes | None = None,
     **scope: Any,
@@ -96,19 +90,20 @@ def make_frontier(
     usual = SiteSettings(waits, AGENT, retries, retry_wait, ignore_robots, connexions)
     ip_sites = IPSites(usual, wait_by, pool, frontier_sizes)
     counts = SiteCounts(folder)
-    addresses = AddressSettings(address_time, permit)
 
     def settings_of(key: str) -> SiteSettings:
         return by_host.get(host_of(f"{key}/"), usual)
 
     store, seen = Store(folder, sizes), Seen(folder, "seen", seen_sizes)
-    around, guards = Scope(scope_settings(**scope)), Traps(traps or TrapSettings(), WALL)
+    config = all_pages(**scope)
+    around, guards = Scope(config, depth_of, avoids), Traps(config, WALL)
     return frontier_kind(
         admission_kind(around, seen, guards, Folding(dropped), wants),
         sequencer_kind(store, max_urls, frontier_sizes),
         SiteLifecycle(
             settings_of,
-            addresses,
+            address_time,
+            lambda address, _port: permit(address),
             counts,
             ip_sites,
             frontier_sizes,

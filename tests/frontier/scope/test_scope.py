@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 from larbinpy.config import SETTINGS
 from larbinpy.config.rule import parse_rule
-from larbinpy.frontier.scope import Candidate, Reason, Scope
+from larbinpy.frontier.scope import Candidate, Reason, Scope, within_domains, without_extensions
 from larbinpy.outcome import Outcome
 from larbinpy.parse import Kind, Link
 from larbinpy.parse.link import PackedLinks
 from larbinpy.url import Url
-from tests.support.frontiers import scope_settings
+from tests.support.frontiers import all_pages
 
 HERE = "http://a.test/"
 INSIDE = "http://a.test/b/c.html"
@@ -22,7 +22,7 @@ OUTSIDE = "http://b.test/"
 def refuse(
     url: str, *, redirect: bool = False, kind: Kind = Kind.PAGE, via: str = HERE, **settings: Any
 ) -> Outcome | None:
-    scope = Scope(scope_settings(**settings))
+    scope = Scope(all_pages(**settings))
     scope.area.load(["a.test"], {})
     return scope.refuse(Candidate(url, via, redirect, kind), None)
 
@@ -76,10 +76,10 @@ def test_endings_that_are_not_forbidden(name: str) -> None:
 
 
 def test_pages_and_sitemaps_are_never_forbidden() -> None:
-    forbidden = (".html", ".htm", ".xml", ".gz", "/")
+    test = without_extensions((".html", ".htm", ".xml", ".gz", "/"), ())
     for name in ("", "a.html", "a.htm", "sitemap.xml", "sitemap.xml.gz"):
-        assert refuse(HERE + name, forbidden_extensions=forbidden) is None
-    assert refuse(HERE + "a.gz", forbidden_extensions=forbidden) is Outcome.BAD_TYPE
+        assert test(Candidate(HERE + name, HERE, redirect=False)) is None
+    assert test(Candidate(HERE + "a.gz", HERE, redirect=False)) is Outcome.BAD_TYPE
 
 
 def test_privileged_extensions_are_not_forbidden() -> None:
@@ -100,7 +100,7 @@ def test_lock_site_stays_on_the_host() -> None:
 
 
 def test_without_seeds_lock_site_lets_nothing_pass() -> None:
-    scope = Scope(scope_settings(lock_site=True))
+    scope = Scope(all_pages(lock_site=True))
     inside = Candidate(INSIDE, HERE, redirect=False)
     assert scope.refuse(inside, None) is Outcome.OUT_SITE
     scope.area.load(["a.test"], {})
@@ -123,7 +123,7 @@ def test_another_port_of_the_host_is_not_external() -> None:
 def depth(
     url: str, here: int, *, redirect: bool = False, kind: Kind = Kind.PAGE, **settings: Any
 ) -> int:
-    scope = Scope(scope_settings(**settings))
+    scope = Scope(all_pages(**settings))
     return scope.depth(Candidate(url, HERE, redirect, kind), here)
 
 
@@ -147,7 +147,7 @@ def test_with_depth_by_site_another_host_starts_afresh() -> None:
 @pytest.mark.parametrize("pack", [list, PackedLinks.pack])
 def test_which_kinds_are_followed(pack: Callable[[list[Link]], Sequence[Link]]) -> None:
     def kinds(url: str = "http://a.test/x.mp3", **settings: Any) -> Any:
-        scope = Scope(scope_settings(**settings))
+        scope = Scope(all_pages(**settings))
         return [link.kind for link in scope.followed(pack([Link(url, kind) for kind in Kind]))]
 
     assert kinds() == [Kind.PAGE]
@@ -158,7 +158,7 @@ def test_which_kinds_are_followed(pack: Callable[[list[Link]], Sequence[Link]]) 
 
 
 def test_repr_names_the_rules() -> None:
-    scope = Scope(scope_settings(get_cgi=False, limit_to_domain=("fr",)))
+    scope = Scope(all_pages(get_cgi=False, limit_to_domain=("fr",)))
     assert repr(scope) == "<Scope ['getCGI', 'limitToDomain'] <Rules 0>>"
 
 
@@ -182,7 +182,7 @@ EVERY_RULE = {
     ],
 )
 def test_each_rule_is_known_by_its_keyword(url: str, rule: str) -> None:
-    scope = Scope(scope_settings(**EVERY_RULE))
+    scope = Scope(all_pages(**EVERY_RULE))
     scope.area.load(["a.test", "c.test"], {})
     candidate = Candidate(url, HERE, redirect=False)
     refused = scope.refusing(candidate)
@@ -196,7 +196,7 @@ def test_each_rule_is_known_by_its_keyword(url: str, rule: str) -> None:
     [("site", [OUTSIDE, "http://a.com/"]), ("everywhere", [])],
 )
 def test_which_rules_bind_requisites(requisites: Any, binding: Any) -> None:
-    scope = Scope(scope_settings(**EVERY_RULE, requisites=requisites))
+    scope = Scope(all_pages(**EVERY_RULE, requisites=requisites))
     scope.area.load(["a.test"], {})
 
     def bound(url: str) -> Any:
@@ -215,7 +215,8 @@ def test_limit_to_domain_is_a_comparison_of_labels(host: str, domain: str) -> No
     url = f"http://{'.'.join(host)}/"
     within = host[-len(domain) :] == domain
     expected = None if within else Outcome.OUT_SITE
-    assert refuse(url, limit_to_domain=(".".join(domain),)) is expected
+    test = within_domains((".".join(domain),))
+    assert test(Candidate(url, HERE, redirect=False)) is expected
 
 
 # Rules that wait for the headers.
@@ -224,7 +225,7 @@ def test_limit_to_domain_is_a_comparison_of_labels(host: str, domain: str) -> No
 def at_headers(line: str, url: Url, **settings: Any) -> object:
     keyword, pattern = line.split(" ", 1)
     rule = parse_rule(keyword == "accept", pattern)
-    scope = Scope(scope_settings(rules=[rule], **settings))
+    scope = Scope(all_pages(rules=[rule], **settings))
     scope.area.add([HERE])
     return scope.at_headers(url, "text/html", 100)
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from larbinpy.frontier.frontier import SavedSeedArea
 from larbinpy.frontier.scope import Candidate, Scope, SeedArea
 from larbinpy.parse import Kind
-from tests.support.frontiers import scope_settings
+from tests.support.frontiers import all_pages
 
 SEED = "http://www.a.test/docs/guide/index.html?x=/y/"
 URLS = [
@@ -102,7 +102,7 @@ def test_stay_host_is_lock_site(seeds: list[str], url: str, redirect: bool, need
     found = []
     for settings in ({"stay": "host"}, {"lock_site": True}):
         for requisites in ("off", "site", "everywhere"):
-            scope = Scope(scope_settings(**settings, requisites=requisites))
+            scope = Scope(all_pages(**settings, requisites=requisites))
             scope.area.add(seeds)
             kind = Kind.IMAGE if needed else Kind.PAGE
             candidate = Candidate(url, seeds[0], redirect, kind, needed and requisites != "off")

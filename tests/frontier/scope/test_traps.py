@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.frontier.traps import BoundedCounter, Traps, TrapSettings, is_ahead, shape_of
+from larbinpy.config import Config
+from larbinpy.frontier.traps import BoundedCounter, Traps, is_ahead, shape_of
 from larbinpy.parse import Kind
 
 #: 14 November 2023.
@@ -16,7 +17,7 @@ A = "http://a.test"
 
 
 def traps(**settings: Any) -> Traps:
-    return Traps(TrapSettings(**settings), NOW)
+    return Traps(Config(**settings), NOW)
 
 
 def admitted(traps: Traps, urls: list[str]) -> int:
@@ -39,7 +40,7 @@ def test_repeats(path: str) -> None:
     assert trapped is not None and trapped.guard == "repeats"
     assert not guards.admits(A + path, Kind.PAGE) and not guards.admits(A + path, Kind.IMAGE)
     assert guards.refused == {"repeats": 2}
-    guards.change(TrapSettings(guards=("calendars",)))
+    guards.change(Config(traps=("calendars",)))
     assert guards.refusing(A + path) is None
     assert guards.admits(A + path, Kind.PAGE)
 
@@ -104,7 +105,7 @@ def test_a_calendar_ends() -> None:
     # The past of that site, and the future of another, are as open as before.
     assert guards.admits(f"{A}/cal/2020/01/", Kind.PAGE)
     assert guards.admits(months[-1].replace("a.test", "b.test"), Kind.PAGE)
-    guards.change(TrapSettings(guards=("repeats",)))
+    guards.change(Config(traps=("repeats",)))
     assert guards.admits(months[-1], Kind.PAGE)
 
 
@@ -150,9 +151,9 @@ def test_the_limit_of_a_shape_can_change() -> None:
     trapped = guards.refusing(pages[-1])
     assert trapped is not None
     assert trapped.guard == "shapes" and f"10 URLs of the shape {A}/l?page" in trapped.why
-    guards.change(TrapSettings(limit_by_shape=18))
+    guards.change(Config(limit_by_shape=18))
     assert admitted(guards, pages[10:]) == 8
-    guards.change(TrapSettings(limit_by_shape=0))
+    guards.change(Config(limit_by_shape=0))
     assert admitted(guards, pages[18:]) == 82
 
 
