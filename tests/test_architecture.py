@@ -66,14 +66,13 @@ CLOCKS |= {"now", "utcnow", "today"}
 APART = ("larbinpy.console.terminal.client", "larbinpy.demo")
 
 #: Modules of at most 80 lines that only their neighbour reads.
-PARTS = "cli.nodes content.pdf crawl.ports"
+PARTS = "cli.nodes content.pdf"
 #: Protocols with one implementation; `Cursor` and `Tables` are also those of sqlite3.
 SINGLE = """
-crawl.network.LocalNames crawl.network.NameSharing crawl.revisiting.Database database.base.Cursor
-database.base.Tables fleet.exchange.Local
+database.base.Cursor database.base.Tables fleet.exchange.Local
 """
 #: Most modules, edges between them, and arrows between rooms.
-JOINTS = {"modules": 267, "edges": 1451, "arrows": 191}
+JOINTS = {"modules": 265, "edges": 1433, "arrows": 191}
 FORWARDERS = 85
 #: Constructors with more than 8 arguments. Ten of those of `Crawl` are documented.
 LARGE = {"crawl.crawl.Crawl": 12}

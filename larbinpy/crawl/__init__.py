@@ -2,9 +2,7 @@
 
 crawl         a crawl as an object, and its turns from start to end
 assembly      makes the parts of a crawl from its configuration and connects them: parts,
-              network, resolver, on_disk
-participation this process alone, or as a node of a fleet: the assembly asks it where they differ
-ports         opens the input port and the status page
+              network, resolver, on_disk; asks Alone, or a Fleet, where one process differs
 engine        one turn after another through all stages, and the work of each second
 mode          what the engine may do: run, pause, stop, wait for room
 requests      the request for a URL
@@ -14,7 +12,7 @@ sessions      the sessions of sites with a login
 intake        reads fetched pages and takes them to the outputs and the frontier
 link_check    requests and replies of checkLinks
 own_plug      the plug of the calling program: what it may decide, and its exceptions
-control       commands to a running crawl, and the values that they change
+control       commands to a running crawl, the values that they change, and its ports
 ending        when and why a crawl ends
 resumed       what a resumed crawl queues again, and its cookies
 revisiting    pages that are due, from the database to the frontier

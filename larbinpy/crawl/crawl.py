@@ -15,10 +15,9 @@ from larbinpy.config import Config, ConfigError, Given, texts
 from larbinpy.config.kinds import SEED
 from larbinpy.console.text import printable
 from larbinpy.context import DEFAULT, Context, Tuning
-from larbinpy.crawl.assembly import Assembly
+from larbinpy.crawl.assembly import Alone, Assembly, Participation
 from larbinpy.crawl.mode import Restart
 from larbinpy.crawl.own_plug import guarded
-from larbinpy.crawl.participation import Alone, Participation
 from larbinpy.crawl.parts import Display
 from larbinpy.errors import FULL, Ending, disk_error, passes, what_failed
 from larbinpy.loop.signals import Signals

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 from math import inf
 
 from larbinpy.context import Context
+from larbinpy.crawl.control import Ports
 from larbinpy.crawl.engine import Engine
 from larbinpy.crawl.mode import Mode
-from larbinpy.crawl.ports import Ports
 from larbinpy.errors import Ending
 from larbinpy.loop.clock import Clock
 from larbinpy.loop.steps import Slice

@@ -60,17 +60,11 @@ class Fetching(Protocol):
     def step(self, now: float) -> list[Page]: ...
 
 
-class LocalNames(Names, Protocol):
-    """Names that also tell which of them need no name server."""
-
-    def at_hand(self, name: str) -> Answer | None: ...
-
-
 #: Makes a resolver with a cache; returns it with the names in front of it.
-ShareNames = Callable[[Callable[[NameCache | None], Resolver]], tuple[Resolver, LocalNames]]
+ShareNames = Callable[[Callable[[NameCache | None], Resolver]], tuple[Resolver, Names]]
 
 
-def unshared(make: Callable[[NameCache | None], Resolver]) -> tuple[Resolver, LocalNames]:
+def unshared(make: Callable[[NameCache | None], Resolver]) -> tuple[Resolver, Names]:
     """No other process has the names."""
     resolver = make(None)
     return resolver, resolver
@@ -79,12 +73,18 @@ def unshared(make: Callable[[NameCache | None], Resolver]) -> tuple[Resolver, Lo
 class ProxyNames:
     """Replaces the resolver if there is a proxy, which resolves names itself.
 
-    The resolver still answers for hosts that are `is_direct`, and for names that need no name
-    server (addresses, the hosts file), so that private addresses are refused.
+    The resolver still answers for hosts that are `is_direct`, and for names that are `at_hand`, as
+    they need no name server (addresses, the hosts file), so that private addresses are refused.
     """
 
-    def __init__(self, resolver: LocalNames, is_direct: Callable[[str], bool]) -> None:
+    def __init__(
+        self,
+        resolver: Names,
+        at_hand: Callable[[str], Answer | None],
+        is_direct: Callable[[str], bool],
+    ) -> None:
         self._resolver = resolver
+        self._at_hand = at_hand
         self._is_direct = is_direct
 
     @property
@@ -98,7 +98,7 @@ class ProxyNames:
     def ask(self, name: str, now: float, *, refresh: bool = False) -> Answer | None:
         if self._is_direct(name):
             return self._resolver.ask(name, now, refresh=refresh)
-        return self._resolver.at_hand(name) or Answer(name, (BY_PROXY + name,), None)
+        return self._at_hand(name) or Answer(name, (BY_PROXY + name,), None)
 
     def expect(self, names: Iterable[str], now: float) -> None:
         self._resolver.expect(filter(self._is_direct, names), now)
@@ -152,7 +152,7 @@ class Network:
         closing.callback(self.resolver.close)
         self.names: Names = names
         if any(each.proxy for each in (config, *sites.each_block())):
-            self.names = ProxyNames(names, self.options.is_direct)
+            self.names = ProxyNames(names, self.resolver.at_hand, self.options.is_direct)
         #: The fetcher, or what opens its requests later.
         self.fetching: Fetching = self.fetcher
         #: Gets the answers that have just come from name servers.

@@ -18,9 +18,8 @@ from larbinpy.config import ConfigError
 from larbinpy.config.kinds import Proxy
 from larbinpy.config.patterns import HostPattern
 from larbinpy.context import DEFAULT, Context, Tuning
-from larbinpy.crawl.assembly import Assembly
+from larbinpy.crawl.assembly import Alone, Assembly
 from larbinpy.crawl.network import OTHER_FILES
-from larbinpy.crawl.participation import Alone
 from larbinpy.crawl.parts import Display
 from larbinpy.dns.lookup import Answer
 from larbinpy.loop.poller import Poller

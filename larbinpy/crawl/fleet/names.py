@@ -119,9 +119,6 @@ class SharedNames:
             until = min(until, self._tell_at)
         return min(until, next(iter(self._finds.values())).due) if self._finds else until
 
-    def at_hand(self, name: str) -> Answer | None:
-        return self._resolver.at_hand(name)
-
     def ask(self, name: str, now: float, *, refresh: bool = False) -> Answer | None:
         """As the resolver; `refresh` ignores what is in Redis, too."""
         plain = wire.host_name(name)
