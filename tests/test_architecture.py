@@ -4,6 +4,7 @@ import ast
 import io
 import sys
 import tokenize
+from collections import Counter
 from dataclasses import fields
 from functools import cache
 from graphlib import TopologicalSorter
@@ -76,6 +77,11 @@ JOINTS = {"modules": 265, "edges": 1433, "arrows": 191}
 FORWARDERS = 85
 #: Constructors with more than 8 arguments. Ten of those of `Crawl` are documented.
 LARGE = {"crawl.crawl.Crawl": 12}
+#: Names of classes that more than one module has.
+SHARED = """
+Child Control Entry Failure Form Gone History Host Judge Kind Link Mark Names Place Ports Redirect
+Refusal Report Resolver Rule Rules Run Schedule Server Session Source State Verdict
+"""
 #: Tokens that are no code.
 SPACE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE}
 SPACE |= {tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
@@ -281,6 +287,11 @@ def classes() -> list[tuple[str, ast.ClassDef]]:
         for node in ast.walk(tree)
         if isinstance(node, ast.ClassDef)
     ]
+
+
+def test_a_public_class_has_a_name_of_its_own() -> None:
+    names = Counter(node.name for _, node in classes() if not node.name.startswith("_"))
+    assert {name for name, count in names.items() if count > 1} <= set(SHARED.split())
 
 
 def base_names(node: ast.ClassDef) -> set[str]:

@@ -36,15 +36,15 @@ def run_nodes(
     require()
     # Here, since only nodes need these modules.
     from larbinpy.fleet.identity import refuse, shared
-    from larbinpy.nodes.node import Run
-    from larbinpy.nodes.supervisor import Plan, Supervisor
+    from larbinpy.nodes.node import NodeStart
+    from larbinpy.nodes.supervisor import NodesPlan, Supervisor
 
     refuse(config)
     prefix = config.node if config.node != Config().node else ""
     names = [f"{prefix}{place}" for place in range(1, number + 1)]
     settings = dict(zip(names, _own_settings(config, number), strict=True))
 
-    def command_of(run: Run) -> list[str]:
+    def command_of(run: NodeStart) -> list[str]:
         own = [word for pair in settings[run.name] for word in ("--set", "=".join(pair))]
         own += ["--node", run.name, "--report", str(run.report), "--progress", "none"]
         if run.is_first and start is Start.SCRATCH:
@@ -55,7 +55,9 @@ def run_nodes(
     logins = list(_with_logins(chain(seeds, config.start_url)))
     notes = [] if progress == "none" else _about_ports(config, settings)
     folder = Path(config.state_dir)
-    plan = Plan(names, folder, config.join, start, shared(config), given, logins, notes, command_of)
+    plan = NodesPlan(
+        names, folder, config.join, start, shared(config), given, logins, notes, command_of
+    )
     terminal = make_progress(progress, sys.stderr, config.limit_page)
     with closing(terminal):
         return Supervisor(plan, terminal, clock, wall).run()

@@ -17,17 +17,17 @@ The share of a node in limitPage, which is that of the whole crawl.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from larbinpy.fleet.vault import Crawl, CrawlState
+from larbinpy.fleet.vault import FleetState, SharedCrawl
 from larbinpy.url import host_of
 
 #: Seconds without a report after which a node is shown as silent; it reports each 2 s.
 SILENT = 8.0
 
 
-class Found(NamedTuple):
+class FoundCrawl(NamedTuple):
     """A crawl that exists."""
 
-    crawl: Crawl
+    crawl: SharedCrawl
     #: Settings that were changed while it ran, by keyword.
     changed: dict[str, str]
     #: Unix time of its start by the clock of Redis, and the time now; 0 before its first node.
@@ -35,7 +35,7 @@ class Found(NamedTuple):
     now: float
 
 
-class Report(NamedTuple):
+class NodeReport(NamedTuple):
     """The last report of a node."""
 
     #: Seconds since then.
@@ -47,11 +47,11 @@ class Report(NamedTuple):
 class Board(NamedTuple):
     """All nodes."""
 
-    state: CrawlState
+    state: FleetState
     #: Counters of beats by session.
     sessions: dict[str, int]
     #: By names of nodes, also of those that have left.
-    reports: dict[str, Report]
+    reports: dict[str, NodeReport]
     #: limitPage of the whole crawl, and how many pages of it no node has drawn; 0 is no limit, and
     #: then the number of pages fetched follows, as a negative one.
     limit: int

@@ -10,8 +10,8 @@ from enum import Enum
 from functools import partial
 from typing import Protocol
 
-from larbinpy.fleet.journal import Journal, Round, unpack
-from larbinpy.fleet.vault import Away, Behind, Commit, Part, Session, Vault, Verdict
+from larbinpy.fleet.journal import JournalRound, ShardJournal, unpack
+from larbinpy.fleet.vault import Answered, Away, Behind, Commit, NodeSession, Part, Vault
 
 
 class Local(Protocol):
@@ -53,7 +53,7 @@ class Sending:
     shard one number further.
     """
 
-    def __init__(self, vault: Vault, session: str, round: Round) -> None:
+    def __init__(self, vault: Vault, session: str, round: JournalRound) -> None:
         self._vault = vault
         self.round = round
         self._awaited = 0
@@ -82,8 +82,8 @@ class Sending:
     def _commit(self, shard: int, session: str, n: int, commit: Commit) -> None:
         again = partial(self._commit, shard, session, n, commit)
 
-        def then(answer: Verdict | Behind | Away) -> None:
-            if answer is Verdict.FENCED:
+        def then(answer: Answered | Behind | Away) -> None:
+            if answer is Answered.FENCED:
                 self.refused = f"shard {shard} has another owner"
             elif isinstance(answer, Behind) and answer.n != n + 1:
                 self.refused = f"shard {shard} has number {answer.n} instead of {n}"
@@ -92,7 +92,7 @@ class Sending:
         self._vault.commit(shard, session, n, commit, then)
 
     def _flush(self) -> None:
-        def then(answer: Verdict | Away) -> None:
+        def then(answer: Answered | Away) -> None:
             self._awaited -= 1
             if isinstance(answer, Away):
                 self._unsent.append(self._flush)
@@ -127,8 +127,8 @@ class Exchange:
         self,
         vault: Vault,
         local: Local,
-        journal: Journal,
-        session: Session,
+        journal: ShardJournal,
+        session: NodeSession,
         seeded: Callable[[], None],
     ) -> None:
         self._vault = vault

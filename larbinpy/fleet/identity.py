@@ -30,7 +30,7 @@ from larbinpy.config import LIVE, Config, ConfigError, change
 from larbinpy.config.config import SETTINGS
 from larbinpy.config.grammar import read
 from larbinpy.config.kinds import Setting
-from larbinpy.fleet.board import Found
+from larbinpy.fleet.board import FoundCrawl
 from larbinpy.loop import child
 from larbinpy.storage.state import SavedValue, State, StateError
 
@@ -253,7 +253,7 @@ def _differs(keyword: str, value: str) -> ConfigError:
     )
 
 
-def as_it_runs(config: Config, found: Found, written: Collection[str] | None = None) -> Config:
+def as_it_runs(config: Config, found: FoundCrawl, written: Collection[str] | None = None) -> Config:
     """`config` with the settings of a crawl, as they are now. Arguments and errors of `joined`."""
     settings = dict(found.crawl.settings)
     shards = int(settings.pop("shards"))
@@ -263,7 +263,7 @@ def as_it_runs(config: Config, found: Found, written: Collection[str] | None = N
     return config
 
 
-def to_steer(found: Found) -> Config:
+def to_steer(found: FoundCrawl) -> Config:
     """The settings of a crawl that commands need.
 
     Others may name files that are on the machines of the nodes alone.

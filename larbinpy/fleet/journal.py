@@ -80,7 +80,7 @@ _LOOSE = 1.5
 _THINNED = 16
 
 
-class Round(NamedTuple):
+class JournalRound(NamedTuple):
     """The changes of all shards up to a moment."""
 
     #: Packed lines by the shard that they go to.
@@ -235,7 +235,7 @@ class _Shard:
         return commit
 
 
-class Journal(SavedPart):
+class ShardJournal(SavedPart):
     """The changes, by shard, and the letters to shards of others.
 
     A shard is *loading* from `take_up` to `serve`, then *served*, then *withdrawn*, and forgotten
@@ -435,7 +435,7 @@ class Journal(SavedPart):
         """Whether something is not in the vault yet."""
         return bool(self._letters or self._changed or self.known < self.noted)
 
-    def next_round(self) -> Round:
+    def next_round(self) -> JournalRound:
         """Take the changes up to now. The round before must be acknowledged."""
         for origin in self._ripe:
             entry = self._by_take.get(origin >> _TAKE_SHIFT)
@@ -458,9 +458,9 @@ class Journal(SavedPart):
         letters = {shard: pack(lines) for shard, lines in self._letters.items()}
         self._letters.clear()
         self.is_due = False
-        return Round(letters, commits)
+        return JournalRound(letters, commits)
 
-    def settle(self, done: Round) -> None:
+    def settle(self, done: JournalRound) -> None:
         """All of a round is in the vault."""
         for shard in done.commits:
             self._shards[shard].n += 1

@@ -14,30 +14,30 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import partial
 
 from larbinpy.fleet.exchange import Exchange, Local
-from larbinpy.fleet.journal import Journal
-from larbinpy.fleet.ownership import LINES, Ending, Holding, Shares, Stage
+from larbinpy.fleet.journal import ShardJournal
+from larbinpy.fleet.ownership import LINES, EndProof, Holding, Shares, Stage
 from larbinpy.fleet.vault import (
     ABORT,
     BEAT,
+    Answered,
     Away,
     Behind,
-    CrawlState,
+    FleetState,
+    Gained,
     Members,
+    NodeSession,
     Owned,
     Part,
     Present,
-    Session,
-    Standing,
-    Taken,
+    ShardLook,
     Vault,
-    Verdict,
 )
 
 
 class Thinning:
     """Reads the blocks of one shard at a time; without an answer they stay as they are."""
 
-    def __init__(self, vault: Vault, journal: Journal) -> None:
+    def __init__(self, vault: Vault, journal: ShardJournal) -> None:
         self._vault = vault
         self._journal = journal
         self._is_reading = False
@@ -71,8 +71,8 @@ class Ownership:
         self,
         vault: Vault,
         local: Local,
-        journal: Journal,
-        session: Session,
+        journal: ShardJournal,
+        session: NodeSession,
         members: Members,
         exchange: Exchange,
         node: "Node",
@@ -85,15 +85,15 @@ class Ownership:
         self._exchange = exchange
         self._node = node
         self._holding = Holding()
-        self._ending = Ending()
+        self._ending = EndProof()
         self._is_looking = False
         self._looked_at = self._look_at = float("-inf")
         # Whether the node owed something at the last step.
         self._owed = True
         # A look that found shards to take, and when its answer came.
-        self._look: tuple[Sequence[Standing], float] = (), float("inf")
+        self._look: tuple[Sequence[ShardLook], float] = (), float("inf")
         # Lacking shards that had no living owner, as they were then.
-        self._free: dict[int, Standing] = {}
+        self._free: dict[int, ShardLook] = {}
         # By shard that is taken or loaded: the number of its owed lines.
         self._loads: dict[int, int] = {}
         # By leaving shard: the number of URLs that were done when it was idle.
@@ -143,11 +143,11 @@ class Ownership:
 
     def _ask_look(self) -> None:
         # Before the crawl runs, its seeds may still be on their way.
-        runs = self._members.state is CrawlState.RUNNING
+        runs = self._members.state is FleetState.RUNNING
         looked = partial(self._looked, runs)
         self._vault.look(self._session.then(looked, self._ask_look))
 
-    def _looked(self, runs: bool, look: Sequence[Standing]) -> None:
+    def _looked(self, runs: bool, look: Sequence[ShardLook]) -> None:
         self._is_looking = False
         self._withdraw(self._holding.to_leave(look))
         # A look waits for the next news of who is alive; a newer one would wait longer.
@@ -157,7 +157,7 @@ class Ownership:
         if runs:
             self._find_end(look)
 
-    def _find_end(self, look: Sequence[Standing]) -> None:
+    def _find_end(self, look: Sequence[ShardLook]) -> None:
         was_near = self._ending.is_near
         if self._ending.proven(look):
             self._node.finish()
@@ -191,8 +191,8 @@ class Ownership:
                 self._ask_take(shard, standing.own, standing.n)
 
     def _ask_take(self, shard: int, own: str, n: int) -> None:
-        def taken(answer: Taken | Owned) -> None:
-            if isinstance(answer, Taken):
+        def taken(answer: Gained | Owned) -> None:
+            if isinstance(answer, Gained):
                 self._holding.move(shard, Stage.LOADING)
                 self._journal.take_up(shard, answer.n)
                 self._ask_part(shard, "")
@@ -241,7 +241,7 @@ class Ownership:
             self._ask_leave(shard, n)
 
     def _ask_leave(self, shard: int, n: int) -> None:
-        def left(answer: Verdict | Behind) -> None:
+        def left(answer: Answered | Behind) -> None:
             if isinstance(answer, Behind):
                 self._node.lose(f"shard {shard} has number {answer.n} instead of {n}")
             else:
@@ -266,7 +266,7 @@ class Node:
         self,
         vault: Vault,
         local: Local,
-        journal: Journal,
+        journal: ShardJournal,
         name_session: Callable[[], str],
         has_ended: Callable[[str], bool],
         shards: int,
@@ -297,9 +297,9 @@ class Node:
     def _begin(self) -> None:
         """Begin as a node that is no member."""
         vault, local, journal = self._vault, self._local, self._journal
-        self._session = session = Session()
+        self._session = session = NodeSession()
         self._members = members = Members()
-        seeded = partial(self._declare, CrawlState.NEW, CrawlState.RUNNING)
+        seeded = partial(self._declare, FleetState.NEW, FleetState.RUNNING)
         self._exchange = exchange = Exchange(vault, local, journal, session, seeded)
         self._ownership = Ownership(vault, local, journal, session, members, exchange, self)
         # The name of a session whose join is under way.
@@ -317,7 +317,7 @@ class Node:
             self._members.is_certain(now)
             and self._rest_until is not None
             and now >= self._rest_until
-            and self._members.state in (CrawlState.NEW, CrawlState.RUNNING)
+            and self._members.state in (FleetState.NEW, FleetState.RUNNING)
             and not self._vault.lost
         )
 
@@ -327,7 +327,7 @@ class Node:
         return self._session.name
 
     @property
-    def state(self) -> CrawlState:
+    def state(self) -> FleetState:
         """The state of the crawl when it was last seen."""
         return self._members.state
 
@@ -408,15 +408,15 @@ class Node:
             self._joining = self._name_session()
             self._vault.join(self._joining, partial(self._joined, self._joining, self.now))
 
-    def _joined(self, session: str, sent: float, answer: Present | Verdict | Away) -> None:
+    def _joined(self, session: str, sent: float, answer: Present | Answered | Away) -> None:
         self._joining = ""
         if isinstance(answer, Present):
             self._session.name = session
-            if answer.state is CrawlState.NEW and self._local.seed():
+            if answer.state is FleetState.NEW and self._local.seed():
                 self._exchange.note_seeds()
             self._present(answer, sent)
         elif not isinstance(answer, Away):
-            taken = answer is Verdict.TAKEN
+            taken = answer is Answered.TAKEN
             self.refused = "another node has its name" if taken else "the crawl is gone"
             self.is_over = True
 
@@ -425,7 +425,7 @@ class Node:
             self._beat_at = self.now + BEAT
             self._vault.beat(self.session, partial(self._beaten, self.session, self.now))
 
-    def _beaten(self, session: str, sent: float, answer: Present | Verdict | Away) -> None:
+    def _beaten(self, session: str, sent: float, answer: Present | Answered | Away) -> None:
         if session != self.session or isinstance(answer, Away):
             return
         if isinstance(answer, Present):
@@ -442,7 +442,7 @@ class Node:
                 self.beat_soon()
         if self._members.sessions != before:
             self._ownership.plan(self._shares.of(present.sessions))
-        if self._members.state in (CrawlState.FINISHED, CrawlState.STOPPED):
+        if self._members.state in (FleetState.FINISHED, FleetState.STOPPED):
             self._is_leaving = True
         self._ownership.find_free()
 
@@ -478,10 +478,10 @@ class Node:
 
     def finish(self) -> None:
         """All shards together have nothing left to do."""
-        self._declare(CrawlState.RUNNING, CrawlState.FINISHED)
+        self._declare(FleetState.RUNNING, FleetState.FINISHED)
 
-    def _declare(self, old: CrawlState, new: CrawlState) -> None:
-        def declared(state: CrawlState) -> None:
+    def _declare(self, old: FleetState, new: FleetState) -> None:
+        def declared(state: FleetState) -> None:
             self._members.state = state
             # The next answer to a beat begins what the new state asks for.
             self.beat_soon()

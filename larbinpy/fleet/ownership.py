@@ -11,7 +11,7 @@ from functools import lru_cache
 from random import Random
 from zlib import crc32
 
-from larbinpy.fleet.vault import NOBODY, Standing
+from larbinpy.fleet.vault import NOBODY, ShardLook
 from larbinpy.url import host_of
 
 #: Sites whose shards are remembered: most URLs of a page are of its own site.
@@ -139,7 +139,7 @@ class Holding:
         """The shards that are wanted and not had."""
         return [shard for shard in self.wanted if shard not in self._stages]
 
-    def to_take(self, look: Sequence[Standing], alive: Collection[str]) -> list[int]:
+    def to_take(self, look: Sequence[ShardLook], alive: Collection[str]) -> list[int]:
         """The lacking shards without a living owner.
 
         A session that joins between the look and the news of who is alive is alive: so `alive`
@@ -156,7 +156,7 @@ class Holding:
         """The served shards that others should have."""
         return [shard for shard in self.at(Stage.SERVED) if shard not in self.wanted]
 
-    def to_leave(self, look: Sequence[Standing]) -> list[int]:
+    def to_leave(self, look: Sequence[ShardLook]) -> list[int]:
         """The served shards that others should have next."""
         surplus = set(self.surplus)
         return [
@@ -168,7 +168,7 @@ class Holding:
         ]
 
 
-def _next(look: Sequence[Standing], session: str, share: Set[int]) -> list[int]:
+def _next(look: Sequence[ShardLook], session: str, share: Set[int]) -> list[int]:
     """The shards that a session should get next; all who look agree on them.
 
     A shard that it takes makes room for another. So a session that loads slowly is given few, and
@@ -186,7 +186,7 @@ def _next(look: Sequence[Standing], session: str, share: Set[int]) -> list[int]:
     return found
 
 
-class Ending:
+class EndProof:
     """Two looks that find nothing owed and no letter, without a commit between, prove the end.
 
     A look is not of one moment. But without a commit between two looks, nothing was owed all
@@ -195,14 +195,14 @@ class Ending:
     """
 
     def __init__(self) -> None:
-        self._look: Sequence[Standing] | None = None
+        self._look: Sequence[ShardLook] | None = None
 
     @property
     def is_near(self) -> bool:
         """Whether the last look found nothing, so that another one may prove the end."""
         return self._look is not None
 
-    def proven(self, look: Sequence[Standing]) -> bool:
+    def proven(self, look: Sequence[ShardLook]) -> bool:
         """Whether this look and the one before prove that the crawl is finished."""
         before, self._look = self._look, None
         if any(shard.owing or shard.inbox for shard in look):
@@ -211,7 +211,7 @@ class Ending:
         return before is not None and all(map(_is_unchanged, before, look))
 
 
-def _is_unchanged(before: Standing, after: Standing) -> bool:
+def _is_unchanged(before: ShardLook, after: ShardLook) -> bool:
     """Whether there was certainly no commit of a shard between these two.
 
     A take counts the number up by one, too. Only a take makes a session the owner, so it was that

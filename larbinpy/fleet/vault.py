@@ -29,7 +29,7 @@ T = TypeVar("T")
 Then = Callable[[T | Away], None]
 
 
-class CrawlState(Enum):
+class FleetState(Enum):
     """The state of a crawl, for all nodes."""
 
     #: Some of its seeds are not yet in the vault.
@@ -40,17 +40,17 @@ class CrawlState(Enum):
     STOPPED = "stopped"
 
 
-class Crawl(NamedTuple):
+class SharedCrawl(NamedTuple):
     """A crawl that was opened."""
 
     id: str
     settings: dict[str, str]
-    state: CrawlState
+    state: FleetState
     #: Whether this call made it.
     created: bool
 
 
-class Verdict(Enum):
+class Answered(Enum):
     """Answers without a value."""
 
     DONE = "done"
@@ -67,12 +67,12 @@ class Present(NamedTuple):
 
     #: Counter of beats by session.
     sessions: dict[str, int]
-    state: CrawlState
+    state: FleetState
     #: Orders of the operator that came since the last answer: id and text.
     orders: Sequence[tuple[str, str]] = ()
 
 
-class Taken(NamedTuple):
+class Gained(NamedTuple):
     """The shard is ours; `n` is its number now."""
 
     n: int
@@ -138,7 +138,7 @@ class Commit(NamedTuple):
     waits: Mapping[str, SiteWait]
 
 
-class Standing(NamedTuple):
+class ShardLook(NamedTuple):
     """A shard, as `look` sees it."""
 
     own: str
@@ -163,38 +163,38 @@ class Vault(Protocol):
     def up(self) -> float:
         """Seconds since when no turn can have been forgotten; inf if the crawl is younger."""
 
-    def open(self, settings: Mapping[str, str], then: Then[Crawl], id: str = "") -> None:
+    def open(self, settings: Mapping[str, str], then: Then[SharedCrawl], id: str = "") -> None:
         """Make the crawl with these settings, and this id if one is given; or find one."""
 
-    def declare(self, old: CrawlState, new: CrawlState, then: Then[CrawlState]) -> None:
+    def declare(self, old: FleetState, new: FleetState, then: Then[FleetState]) -> None:
         """Change the state if it is `old`; the answer is the state afterwards."""
 
     # -- members
 
-    def join(self, session: str, then: Then[Present | Verdict]) -> None:
+    def join(self, session: str, then: Then[Present | Answered]) -> None:
         """Become a member; GONE if the crawl that was opened does not exist any more.
 
         TAKEN if a member `are_namesakes` with it.
         """
 
-    def beat(self, session: str, then: Then[Present | Verdict]) -> None:
+    def beat(self, session: str, then: Then[Present | Answered]) -> None:
         """Count up, unless the session is GONE."""
 
-    def bury(self, session: str, counter: int, then: Then[Verdict]) -> None:
+    def bury(self, session: str, counter: int, then: Then[Answered]) -> None:
         """Remove a session whose counter is still `counter`."""
 
-    def quit(self, session: str, then: Then[Verdict]) -> None:
+    def quit(self, session: str, then: Then[Answered]) -> None:
         """Remove the own session."""
 
     # -- shards
 
-    def look(self, then: Then[Sequence[Standing]]) -> None:
+    def look(self, then: Then[Sequence[ShardLook]]) -> None:
         """All shards, by their numbers; those of a shard are of one moment."""
 
-    def take(self, shard: int, own: str, n: int, session: str, then: Then[Taken | Owned]) -> None:
+    def take(self, shard: int, own: str, n: int, session: str, then: Then[Gained | Owned]) -> None:
         """Make `session` the owner if owner and number are `own` and `n`, and count up the number.
 
-        If `session` is the owner already, with the number n + 1, this was done before: `Taken`.
+        If `session` is the owner already, with the number n + 1, this was done before: `Gained`.
         """
 
     def load(self, shard: int, cursor: str, then: Then[Part]) -> None:
@@ -206,19 +206,19 @@ class Vault(Protocol):
         """Some blocks of a shard, as in `Part`, without those that do not exist."""
 
     def commit(
-        self, shard: int, session: str, n: int, commit: Commit, then: Then[Verdict | Behind]
+        self, shard: int, session: str, n: int, commit: Commit, then: Then[Answered | Behind]
     ) -> None:
         """Apply `commit` if owner and number are these, and count up the number: DONE.
 
         FENCED for another owner; `Behind` for another number.
         """
 
-    def leave(self, shard: int, session: str, n: int, then: Then[Verdict | Behind]) -> None:
+    def leave(self, shard: int, session: str, n: int, then: Then[Answered | Behind]) -> None:
         """Make NOBODY the owner if owner and number are these; answers as of `commit`."""
 
     # -- letters
 
-    def post(self, letters: Mapping[int, bytes], then: Then[Verdict]) -> None:
+    def post(self, letters: Mapping[int, bytes], then: Then[Answered]) -> None:
         """Append an element to the inboxes of some shards."""
 
     def collect(
@@ -229,7 +229,7 @@ class Vault(Protocol):
         Nothing is removed.
         """
 
-    def flush(self, then: Then[Verdict]) -> None:
+    def flush(self, then: Then[Answered]) -> None:
         """DONE when all that was answered before is as safe as this Redis makes it.
 
         With replicas: one of each master has it. A new connection has to write something before
@@ -248,7 +248,7 @@ class Vault(Protocol):
         """End a granted turn: the address is free `ms` from now."""
 
 
-class Session:
+class NodeSession:
     """Questions that are asked again after an `Away`; answers after the end are dropped."""
 
     def __init__(self) -> None:
@@ -315,7 +315,7 @@ class Members:
         self._answered_at = float("-inf")
         #: When the last beat that was answered was sent.
         self.seen_at = float("-inf")
-        self.state = CrawlState.NEW
+        self.state = FleetState.NEW
 
     @property
     def sessions(self) -> list[str]:

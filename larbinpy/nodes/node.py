@@ -294,7 +294,7 @@ def _short(node: NodeEnd) -> Report:
 _ENDS = {USAGE, *(ending.code for ending in Ending)}
 
 
-class Run(NamedTuple):
+class NodeStart(NamedTuple):
     """A start of a node, from which its command line is made."""
 
     name: str
@@ -304,13 +304,13 @@ class Run(NamedTuple):
     has_seeds: bool
 
 
-class Node:
+class NodeProcess:
     """The node `name`; `command` makes its command line. It inherits the descriptors `holds`."""
 
     def __init__(
         self,
         name: str,
-        command: Callable[[Run], Sequence[str]],
+        command: Callable[[NodeStart], Sequence[str]],
         variables: dict[str, str],
         report: Path,
         poller: Poller,
@@ -351,7 +351,7 @@ class Node:
         self.starts += 1
         self._child = Child(
             self._poller,
-            self._command(Run(self.name, self._report, self.starts == 1, seeds)),
+            self._command(NodeStart(self.name, self._report, self.starts == 1, seeds)),
             # To end in order it would wait for Redis, which may end at the same time.
             at_death=signal.SIGKILL,
             holds=self._holds,

@@ -20,24 +20,24 @@ from larbinpy.crawl.kept_options import KeptOptions
 from larbinpy.crawl.request_options import Logins
 from larbinpy.errors import USAGE, UserError
 from larbinpy.fleet.board import Board
-from larbinpy.fleet.board import Found as FoundOnBoard
+from larbinpy.fleet.board import FoundCrawl as FoundOnBoard
 from larbinpy.fleet.identity import SavedNode, saved_node
 from larbinpy.fleet.redis.board import RedisBoard
 from larbinpy.fleet.redis.client import Client
-from larbinpy.fleet.redis.overview import PATIENCE, Asker, Found, Overview
-from larbinpy.fleet.redis.wire import Address
-from larbinpy.fleet.vault import Away, CrawlState
+from larbinpy.fleet.redis.overview import PATIENCE, Asker, Overview, SeenCrawl
+from larbinpy.fleet.redis.wire import CrawlAddress
+from larbinpy.fleet.vault import Away, FleetState
 from larbinpy.loop.child import has_ended
 from larbinpy.loop.clock import Clock
 from larbinpy.loop.poller import Poller
 from larbinpy.loop.signals import Signals
 from larbinpy.nodes.node import (
     MOST_DEATHS,
-    Node,
     NodeEnd,
+    NodeProcess,
+    NodeStart,
     Report,
     Restarts,
-    Run,
     earlier_end,
     merged,
 )
@@ -100,7 +100,7 @@ def _sum(nodes: list[Mapping[str, Any]], field: str) -> Any:
     return sum(node.get(field) or 0 for node in nodes)
 
 
-class Watch:
+class ReportWatch:
     """Reads the reports of the nodes. `step` has to be called in each turn."""
 
     def __init__(self, client: Client) -> None:
@@ -150,7 +150,7 @@ _LEFT = 20.0
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class NodesPlan:
     """The crawl that is to be run."""
 
     names: Sequence[str]
@@ -168,13 +168,13 @@ class Plan:
     #: Lines for the user, once nothing refuses the start.
     notes: Sequence[str]
     #: The command line of a node.
-    command: Callable[[Run], Sequence[str]]
+    command: Callable[[NodeStart], Sequence[str]]
 
 
 class Supervisor:
     """Runs a plan to its end, by signals or by itself."""
 
-    def __init__(self, plan: Plan, terminal: Terminal, clock: Clock, wall: Clock) -> None:
+    def __init__(self, plan: NodesPlan, terminal: Terminal, clock: Clock, wall: Clock) -> None:
         self._plan = plan
         self._terminal = terminal
         self._sums = Sums()
@@ -184,7 +184,7 @@ class Supervisor:
         self._signals = Signals()
         self._stops = 0
         self._kill_at = inf
-        self._found: Found | None = None
+        self._found: SeenCrawl | None = None
         self._look_at = -inf
         self._redis: RedisServer | None = None
         self._redis_restarts = Restarts()
@@ -267,11 +267,11 @@ class Supervisor:
             self._redis.wait(self._is_stopped)
             join = self._redis.address
         self._join = join
-        self._address = Address.of(join)
+        self._address = CrawlAddress.of(join)
         self._client = Client(self._poller, self._clock, self._address)
         closing.callback(self._client.close)
         self._overview = Overview(self._client)
-        self._watch = Watch(self._client)
+        self._watch = ReportWatch(self._client)
 
     def _is_stopped(self) -> bool:
         return self._signals.stops > 0
@@ -282,7 +282,7 @@ class Supervisor:
         patience = PATIENCE if self._redis is None else inf
         asker = Asker(self._client, self._poller, self._clock, self._is_stopped, patience)
         try:
-            found: Found | None = asker.ask(self._overview.find)
+            found: SeenCrawl | None = asker.ask(self._overview.find)
         except UserError:
             if self._redis is not None:
                 self._redis.check()
@@ -327,7 +327,7 @@ class Supervisor:
             folder.mkdir(exist_ok=True)
             report = folder / "report.json"
             command, say = self._plan.command, self._say
-            node = Node(name, command, variables, report, self._poller, say, self._holds)
+            node = NodeProcess(name, command, variables, report, self._poller, say, self._holds)
             closing.callback(node.kill)
             self._nodes.append(node)
 
@@ -349,14 +349,14 @@ class Supervisor:
         due = min(due, self._client.deadline, self._watch.deadline)
         self._poller.wait(max(0.0, due - self._clock()))
 
-    def _start(self, node: Node, now: float) -> None:
+    def _start(self, node: NodeProcess, now: float) -> None:
         """Start a node that is due; the others wait until the first has made the crawl."""
         first = node is self._nodes[0]
         if self._stops or self._is_done:
             node.give_up()
         elif first or self._found is not None or self._nodes[0].over:
             # The crawl has the seeds once it is not new any more.
-            is_new = self._found is None or self._found.state is CrawlState.NEW
+            is_new = self._found is None or self._found.state is FleetState.NEW
             node.start(now, seeds=first and (is_new or node.starts == 0))
         else:
             node.due = now + 0.05
@@ -366,7 +366,7 @@ class Supervisor:
     def _is_done(self) -> bool:
         """Whether the crawl is over, so that a node that died is not needed any more."""
         ended = any(node.over for node in self._nodes)
-        over = (CrawlState.FINISHED, CrawlState.STOPPED)
+        over = (FleetState.FINISHED, FleetState.STOPPED)
         return ended and self._found is not None and self._found.state in over
 
     def _stop_if_one_cannot(self, now: float) -> None:
@@ -411,7 +411,7 @@ class Supervisor:
             if (snapshot := self._snapshot(now)) is not None:
                 self._terminal.update(snapshot)
 
-    def _looked(self, found: Found | Away | None) -> None:
+    def _looked(self, found: SeenCrawl | Away | None) -> None:
         if isinstance(found, Away):
             return
         if self._found is None and found is not None:

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from random import Random
 
 from larbinpy.fleet.exchange import Local
-from larbinpy.fleet.journal import Journal
+from larbinpy.fleet.journal import ShardJournal
 from larbinpy.fleet.node import Node
-from larbinpy.fleet.vault import Part, Standing, Then
+from larbinpy.fleet.vault import Part, ShardLook, Then
 from tests.support.memoryvault import Command, Data, Engine, MemoryVault
 
 _STEP = 0.1
@@ -68,10 +68,10 @@ class Connection(MemoryVault):
 
         super().load(shard, cursor, loaded)  # type: ignore[arg-type]  # nothing is cut here
 
-    def look(self, then: Then[Sequence[Standing]]) -> None:
+    def look(self, then: Then[Sequence[ShardLook]]) -> None:
         simulation = self._simulation
 
-        def look(data: Data, now: float) -> Sequence[Standing]:
+        def look(data: Data, now: float) -> Sequence[ShardLook]:
             # This was counted once, and is about all shards.
             simulation.engine.calls["look"] += simulation.engine.shards - 1
             return simulation.look()
@@ -96,7 +96,7 @@ class Crawl(Local):
     def __init__(self, name: str, simulation: "Simulation") -> None:
         self._simulation = simulation
         self.vault = Connection(simulation.engine, simulation)
-        self.journal = Journal()
+        self.journal = ShardJournal()
         self._names = 0
         self._name = name
         self.node = Node(
@@ -197,7 +197,7 @@ class Simulation:
         self.ownerless = 0.0
         self.moves = 0
         self._owners = [""] * shards
-        self._look: Sequence[Standing] = ()
+        self._look: Sequence[ShardLook] = ()
         self._looked_at = -1.0
 
     def met(self, shard: int) -> float:
@@ -206,7 +206,7 @@ class Simulation:
     def owed(self, shard: int) -> int:
         return int(self.met(shard) * (_NEW - 1) / _NEW)
 
-    def look(self) -> Sequence[Standing]:
+    def look(self) -> Sequence[ShardLook]:
         """All shards with the URLs that the counts stand for; made once for all at a time."""
         if self._looked_at != self.now:
             self._looked_at = self.now

@@ -10,7 +10,7 @@ import pytest
 from larbinpy.crawl.fleet.remote import Remote
 from larbinpy.errors import UserError
 from larbinpy.fleet.board import AreaLog
-from larbinpy.fleet.vault import CrawlState, SiteWait, Verdict
+from larbinpy.fleet.vault import Answered, FleetState, SiteWait
 from tests.support.fleetworld import Boards
 from tests.support.redisserver import RedisServer
 from tests.support.redisvault import commit_of
@@ -27,7 +27,7 @@ def test_a_crawl_is_found_and_never_made(boards: Boards) -> None:
     node.open(SETTINGS)
     found = looking.find()
     assert found.crawl.settings == SETTINGS
-    assert found.crawl.state is CrawlState.NEW
+    assert found.crawl.state is FleetState.NEW
     assert found.started == 0
     begun = node.vault
     answers: list[object] = []
@@ -162,11 +162,11 @@ def test_seeds_make_a_finished_crawl_run_again(boards: Boards) -> None:
     node, operator = boards(), boards()
     node.begin("a", SETTINGS)
     operator.find()
-    node.declare(CrawlState.NEW, CrawlState.RUNNING)
+    node.declare(FleetState.NEW, FleetState.RUNNING)
     for _ in range(2):
         node.look()
-    assert node.declare(CrawlState.RUNNING, CrawlState.FINISHED) is CrawlState.FINISHED
-    assert operator.seed({3: b"=seed"}) is CrawlState.RUNNING
+    assert node.declare(FleetState.RUNNING, FleetState.FINISHED) is FleetState.FINISHED
+    assert operator.seed({3: b"=seed"}) is FleetState.RUNNING
     assert node.look()[3].inbox == 1
 
 
@@ -174,20 +174,20 @@ def test_a_crawl_does_not_finish_if_seeds_came_during_the_proof(boards: Boards) 
     node, operator = boards(), boards()
     node.begin("a", SETTINGS)
     operator.find()
-    node.declare(CrawlState.NEW, CrawlState.RUNNING)
+    node.declare(FleetState.NEW, FleetState.RUNNING)
     for _ in range(2):
         node.look()
     operator.seed({3: b"=seed"})
     # By now the looks have proven the end.
-    assert node.declare(CrawlState.RUNNING, CrawlState.FINISHED) is CrawlState.RUNNING
+    assert node.declare(FleetState.RUNNING, FleetState.FINISHED) is FleetState.RUNNING
     for _ in range(2):
         operator.seed({3: b"=seed"})
         node.look()
     # The last seeds came between the two.
-    assert node.declare(CrawlState.RUNNING, CrawlState.FINISHED) is CrawlState.RUNNING
+    assert node.declare(FleetState.RUNNING, FleetState.FINISHED) is FleetState.RUNNING
     for _ in range(2):
         node.look()
-    assert node.declare(CrawlState.RUNNING, CrawlState.FINISHED) is CrawlState.FINISHED
+    assert node.declare(FleetState.RUNNING, FleetState.FINISHED) is FleetState.FINISHED
 
 
 def test_the_area_is_known_before_letters_and_shards_are_taken(boards: Boards) -> None:
@@ -198,7 +198,7 @@ def test_the_area_is_known_before_letters_and_shards_are_taken(boards: Boards) -
     first.begin("a", SETTINGS)
     second.begin("b", SETTINGS)
     logs[0].note("host a.test")
-    assert first.post({2: b"=letter"}) is Verdict.DONE
+    assert first.post({2: b"=letter"}) is Answered.DONE
     assert second.collect({2: 0}) == {2: [b"=letter"]}
     assert applied == ["host a.test"]
     logs[0].note("host b.test")
@@ -237,7 +237,7 @@ def test_a_crawl_is_forgotten_whole_and_only_if_nobody_runs(
     commit = commit_of(
         b"x" * 8, {0: b"=line"}, owing=1, counts={"p": 1}, waits={"a": SiteWait(9.0)}
     )
-    assert node.commit(3, "a.1", 1, commit) is Verdict.DONE
+    assert node.commit(3, "a.1", 1, commit) is Answered.DONE
     node.vault.read(lambda answer: None, "a", {"session": "a.1"})
     node.order("save")
     node.draw("s", 5)
@@ -275,7 +275,7 @@ def test_forgetting_goes_on_where_it_was_interrupted(
     join = f"redis://127.0.0.1:{shared_redis.port}/{node.vault.name}"
     with pytest.raises(UserError, match="fleet --forget"):
         other.find()
-    assert node.beat("a.1") is Verdict.GONE
+    assert node.beat("a.1") is Answered.GONE
     with Remote(join, forgets=True, watch=0.1) as remote:
         remote.forget()
     assert other.open(SETTINGS).created

@@ -1,13 +1,13 @@
 import pytest
 
-from larbinpy.fleet.ownership import Ending
-from larbinpy.fleet.vault import NOBODY, Standing
+from larbinpy.fleet.ownership import EndProof
+from larbinpy.fleet.vault import NOBODY, ShardLook
 
-DONE = Standing("a.1", 7, 0, 0)
+DONE = ShardLook("a.1", 7, 0, 0)
 
 
 def test_two_equal_looks_prove_the_end() -> None:
-    ending = Ending()
+    ending = EndProof()
     assert not ending.is_near
     assert not ending.proven([DONE, DONE])
     assert ending.is_near
@@ -15,7 +15,7 @@ def test_two_equal_looks_prove_the_end() -> None:
 
 
 def test_a_commit_between_the_looks_proves_nothing() -> None:
-    ending = Ending()
+    ending = EndProof()
     assert not ending.proven([DONE])
     assert not ending.proven([DONE._replace(n=8)])
     assert ending.proven([DONE._replace(n=8)])
@@ -23,7 +23,7 @@ def test_a_commit_between_the_looks_proves_nothing() -> None:
 
 def test_a_take_between_the_looks_is_no_commit() -> None:
     for before in (DONE, DONE._replace(own=NOBODY)):
-        ending = Ending()
+        ending = EndProof()
         assert not ending.proven([before])
         assert ending.proven([DONE._replace(own="b.1", n=8)])
 
@@ -39,8 +39,8 @@ def test_a_take_between_the_looks_is_no_commit() -> None:
         DONE._replace(own="b.1", n=6),
     ],
 )
-def test_what_may_have_been_a_commit_proves_nothing(after: Standing) -> None:
-    ending = Ending()
+def test_what_may_have_been_a_commit_proves_nothing(after: ShardLook) -> None:
+    ending = EndProof()
     assert not ending.proven([DONE])
     assert not ending.proven([after])
     assert ending.proven([after])
@@ -48,7 +48,7 @@ def test_what_may_have_been_a_commit_proves_nothing(after: Standing) -> None:
 
 def test_what_is_owed_or_in_an_inbox_begins_anew() -> None:
     for shard in (DONE._replace(owing=1), DONE._replace(inbox=1)):
-        ending = Ending()
+        ending = EndProof()
         assert not ending.proven([DONE, DONE])
         assert not ending.proven([DONE, shard])
         assert not ending.proven([DONE, DONE])

@@ -14,7 +14,7 @@ from larbinpy.context import Context
 from larbinpy.crawl.fleet.joining import Fleet
 from larbinpy.crawl.mode import Restart
 from larbinpy.errors import UserError
-from larbinpy.fleet.vault import CrawlState
+from larbinpy.fleet.vault import FleetState
 from larbinpy.storage.state import Start
 from tests.support.fleetworld import BoardAsker, Boards
 from tests.support.redisserver import RedisServer
@@ -114,26 +114,26 @@ def test_a_crawl_that_was_replaced_is_not_entered(
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        (CrawlState.STOPPED, CrawlState.RUNNING),
-        (CrawlState.PAUSED, CrawlState.PAUSED),
-        (CrawlState.FINISHED, CrawlState.FINISHED),
-        (CrawlState.NEW, CrawlState.NEW),
+        (FleetState.STOPPED, FleetState.RUNNING),
+        (FleetState.PAUSED, FleetState.PAUSED),
+        (FleetState.FINISHED, FleetState.FINISHED),
+        (FleetState.NEW, FleetState.NEW),
     ],
 )
 def test_a_node_that_joins_ends_a_stop_and_nothing_else(
     board: BoardAsker,
     open_fleet: Open,
     shared_redis: RedisServer,
-    before: CrawlState,
-    after: CrawlState,
+    before: FleetState,
+    after: FleetState,
 ) -> None:
     board.open({"shards": "8"})
     shared_redis("HSET", f"lb:{{{board.vault.name}}}:crawl", "state", before.value)
     fleet = open_fleet()
     fleet.enter()
     assert board.find().crawl.state is after
-    assert fleet.keeps_seeds == (after is CrawlState.NEW)
-    assert bool(fleet.about(Start.AUTO)) == (after is CrawlState.FINISHED)
+    assert fleet.keeps_seeds == (after is FleetState.NEW)
+    assert bool(fleet.about(Start.AUTO)) == (after is FleetState.FINISHED)
 
 
 def test_the_time_of_a_crawl_goes_on_for_a_node_that_joins_later(

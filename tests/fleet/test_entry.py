@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from larbinpy.config import Config
-from larbinpy.crawl.fleet.joining import Entry
+from larbinpy.crawl.fleet.joining import EntryCheck
 from larbinpy.errors import UserError
 from larbinpy.fleet.identity import SavedNode
-from larbinpy.fleet.redis.wire import Address
+from larbinpy.fleet.redis.wire import CrawlAddress
 from larbinpy.storage.state import Start
 
 
@@ -37,7 +37,7 @@ def test_a_crawl_that_is_gone_leaves_pages_only_where_some_are(
     redis: Any = EmptyRedis()
     config = Config(output_dir=str(folder), state_dir=str(tmp_path / "state"))
     before = SavedNode("1234", "share", "news")
-    entry = Entry(redis, redis, Address.of("redis://127.0.0.1/news"), config, before)
+    entry = EntryCheck(redis, redis, CrawlAddress.of("redis://127.0.0.1/news"), config, before)
     with pytest.raises(UserError) as raised:
         entry.find(Start.RESUME, begins=False)
     said = str(raised.value)

@@ -9,12 +9,12 @@ from larbinpy.fleet.board import (
     SILENT,
     Answers,
     Board,
-    Report,
+    NodeReport,
     all_did,
     explained,
     is_settled,
 )
-from larbinpy.fleet.vault import CrawlState, Then
+from larbinpy.fleet.vault import FleetState, Then
 
 PATIENCE = 600.0
 
@@ -35,10 +35,10 @@ class FakeBoard:
 
     def now(self) -> Board:
         reports = {
-            name: Report(self.ages[name], {"session": session})
+            name: NodeReport(self.ages[name], {"session": session})
             for name, session in self.sessions.items()
         }
-        return Board(CrawlState.RUNNING, dict.fromkeys(self.sessions.values(), 1), reports, 0, 0)
+        return Board(FleetState.RUNNING, dict.fromkeys(self.sessions.values(), 1), reports, 0, 0)
 
     def read(self, then: Then[Board]) -> None:
         then(self.now())

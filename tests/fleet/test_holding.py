@@ -1,11 +1,11 @@
 import pytest
 
 from larbinpy.fleet.ownership import Holding, Stage
-from larbinpy.fleet.vault import Standing
+from larbinpy.fleet.vault import ShardLook
 
 
-def standing(*owners: str) -> list[Standing]:
-    return [Standing(own, 1, 0, 0) for own in owners]
+def standing(*owners: str) -> list[ShardLook]:
+    return [ShardLook(own, 1, 0, 0) for own in owners]
 
 
 def test_only_lacking_shards_without_a_living_owner_are_taken() -> None:
@@ -55,8 +55,8 @@ def test_a_session_gets_the_next_shards_when_it_has_taken_some() -> None:
 def test_few_large_shards_move_at_once_but_at_least_one() -> None:
     holding = serving(0, 1, 2)
     holding.plan({"b.1": {0, 1, 2}}, "a.1")
-    assert holding.to_leave([Standing("a.1", 1, 100_000, 0)] * 3) == [0, 1]
-    assert holding.to_leave([Standing("a.1", 1, 10**9, 0)] * 3) == [0]
+    assert holding.to_leave([ShardLook("a.1", 1, 100_000, 0)] * 3) == [0, 1]
+    assert holding.to_leave([ShardLook("a.1", 1, 10**9, 0)] * 3) == [0]
 
 
 def test_several_sessions_that_join_get_shards_at_once() -> None:

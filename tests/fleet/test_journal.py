@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.fleet.journal import Journal, pack, unpack
+from larbinpy.fleet.journal import ShardJournal, pack, unpack
 from larbinpy.fleet.vault import Commit, SiteWait
 
 
@@ -33,20 +33,20 @@ class Shard:
 
     @property
     def lines(self) -> list[str]:
-        journal = serving(Journal(), loaded=self.parts())[1]
+        journal = serving(ShardJournal(), loaded=self.parts())[1]
         return sorted(line for _, line in journal)
 
 
 def serving(
-    journal: Journal, shard: int = 3, loaded: list[tuple[int, bytes, bytes]] | None = None
-) -> tuple[Journal, list[tuple[int, str]]]:
+    journal: ShardJournal, shard: int = 3, loaded: list[tuple[int, bytes, bytes]] | None = None
+) -> tuple[ShardJournal, list[tuple[int, str]]]:
     journal.take_up(shard, 1)
     found = journal.adopt(shard, loaded or [])
     journal.serve(shard)
     return journal, found
 
 
-def round_of(journal: Journal, stored: Shard | None = None) -> Commit | None:
+def round_of(journal: ShardJournal, stored: Shard | None = None) -> Commit | None:
     """Make a local checkpoint and a round; the commit of shard 3."""
     journal.tidy(journal.cut())
     taken = journal.next_round()
@@ -60,7 +60,7 @@ def round_of(journal: Journal, stored: Shard | None = None) -> Commit | None:
 
 
 def test_a_url_is_done_one_round_after_its_links_are_sent() -> None:
-    journal, _ = serving(Journal())
+    journal, _ = serving(ShardJournal())
     page = journal.put(3, 1, "page")
     round_of(journal)
     journal.put(3, 2, "link")
@@ -76,7 +76,7 @@ def test_a_url_is_done_one_round_after_its_links_are_sent() -> None:
 
 
 def test_a_page_is_counted_when_it_is_done() -> None:
-    journal, _ = serving(Journal())
+    journal, _ = serving(ShardJournal())
     first, second = journal.put(3, 1, "page"), journal.put(3, 2, "page")
     counted = []
     for origin in (first, second, 0):
@@ -90,7 +90,7 @@ def test_a_page_is_counted_when_it_is_done() -> None:
 
 
 def test_a_shard_of_another_node_is_not_counted_for() -> None:
-    journal, _ = serving(Journal())
+    journal, _ = serving(ShardJournal())
     journal.count(4, {"p": 1})
     journal.wait(4, "http://a.test", SiteWait(60.0))
     assert not journal.has_news
@@ -106,7 +106,7 @@ def test_a_shard_of_another_node_is_not_counted_for() -> None:
 
 
 def test_a_page_that_is_not_on_the_disk_is_not_done() -> None:
-    journal, _ = serving(Journal())
+    journal, _ = serving(ShardJournal())
     page = journal.put(3, 1, "page")
     mark = journal.cut()
     journal.done(page)
@@ -124,7 +124,7 @@ def test_a_page_that_is_not_on_the_disk_is_not_done() -> None:
 
 
 def test_a_block_grows_until_it_is_full() -> None:
-    journal, _ = serving(Journal(lines=3))
+    journal, _ = serving(ShardJournal(lines=3))
     assert [journal.put(3, k, f"{k}") & 0xFFF for k in range(2)] == [0, 1]
     assert round_of(journal) == Commit(
         array("Q", [0, 1]).tobytes(), {0: pack("01")}, {}, [], 2, 0, {}, {}
@@ -142,7 +142,7 @@ def test_a_block_grows_until_it_is_full() -> None:
 
 
 def test_a_block_without_owed_lines_is_removed() -> None:
-    journal, _ = serving(Journal(lines=3))
+    journal, _ = serving(ShardJournal(lines=3))
     stored = Shard()
     for origin in [journal.put(3, k, f"{k}") for k in range(4)]:
         journal.done(origin)
@@ -158,7 +158,7 @@ def test_a_block_without_owed_lines_is_removed() -> None:
 
 def test_loaded_urls_are_done_and_new_ones_get_other_blocks() -> None:
     loaded = [(5, pack("abc"), b"\5"), (9, pack("de"), b"")]
-    journal, found = serving(Journal(), loaded=loaded)
+    journal, found = serving(ShardJournal(), loaded=loaded)
     assert [line for _, line in found] == ["a", "c", "d", "e"]
     for origin, _ in found[:3]:
         assert journal.holds(origin)
@@ -170,7 +170,7 @@ def test_loaded_urls_are_done_and_new_ones_get_other_blocks() -> None:
     assert (commit.finished, commit.owed, commit.owing) == ([5], {9: b"\2"}, 2)
 
 
-def thinned(journal: Journal, stored: Shard) -> int:
+def thinned(journal: ShardJournal, stored: Shard) -> int:
     """Thin out what the journal asks for; return the number of blocks."""
     found = journal.sparse()
     if found is None:
@@ -181,9 +181,9 @@ def thinned(journal: Journal, stored: Shard) -> int:
     return len(parts)
 
 
-def with_stragglers() -> tuple[Journal, Shard]:
+def with_stragglers() -> tuple[ShardJournal, Shard]:
     """Ten blocks of four lines, of which the third ones are not done."""
-    journal, _ = serving(Journal(lines=4))
+    journal, _ = serving(ShardJournal(lines=4))
     stored = Shard()
     for k in range(41):
         origin = journal.put(3, k, f"line {k}")
@@ -205,7 +205,7 @@ def test_blocks_with_few_owed_lines_are_thinned_out() -> None:
     assert thinned(journal, stored) == 0
 
     # Those who load them have the same numbers of lines.
-    journal, found = serving(Journal(lines=4), loaded=stored.parts())
+    journal, found = serving(ShardJournal(lines=4), loaded=stored.parts())
     assert [origin & 3 for origin, _ in found] == [2] * 10
     for origin, _ in found:
         journal.done(origin)
@@ -219,7 +219,7 @@ def test_a_block_that_is_done_while_it_is_read_is_removed() -> None:
     found = journal.sparse()
     assert found is not None
     _, take, _ = found
-    origins = serving(Journal(), loaded=stored.parts())[1]
+    origins = serving(ShardJournal(), loaded=stored.parts())[1]
     for origin, _ in origins[:5]:
         journal.done(origin)
     round_of(journal, stored)
@@ -243,7 +243,7 @@ def test_blocks_of_an_earlier_take_or_a_withdrawn_shard_stay_as_they_are() -> No
 
 
 def test_few_lines_are_not_worth_it() -> None:
-    journal, _ = serving(Journal(lines=4))
+    journal, _ = serving(ShardJournal(lines=4))
     for origin in [journal.put(3, k, f"{k}") for k in range(5)][:3]:
         journal.done(origin)
     for _ in range(2):
@@ -253,11 +253,11 @@ def test_few_lines_are_not_worth_it() -> None:
 
 def test_a_damaged_block_is_refused() -> None:
     with pytest.raises(ValueError, match="shard 3"):
-        serving(Journal(), loaded=[(5, pack("abc"), b"\x0f")])
+        serving(ShardJournal(), loaded=[(5, pack("abc"), b"\x0f")])
 
 
 def test_a_loading_shard_has_no_commits() -> None:
-    journal = Journal()
+    journal = ShardJournal()
     journal.take_up(3, 1)
     [(origin, _)] = journal.adopt(3, [(0, pack("a"), b"")])
     journal.done(origin)
@@ -271,7 +271,7 @@ def test_a_loading_shard_has_no_commits() -> None:
 
 
 def test_urls_of_withdrawn_and_dropped_shards() -> None:
-    journal, _ = serving(Journal())
+    journal, _ = serving(ShardJournal())
     origin = journal.put(3, 1, "page")
     journal.withdraw(3)
     assert not journal.serves(3)
@@ -290,7 +290,7 @@ def test_urls_of_withdrawn_and_dropped_shards() -> None:
 
 
 def test_a_session_that_ends_forgets_all() -> None:
-    journal, _ = serving(Journal())
+    journal, _ = serving(ShardJournal())
     origin = journal.put(3, 1, "page")
     journal.letter(4, "other")
     journal.done(origin)
@@ -302,7 +302,7 @@ def test_a_session_that_ends_forgets_all() -> None:
 
 
 def test_letters_waits_and_inbox_elements_go_once() -> None:
-    journal, _ = serving(Journal())
+    journal, _ = serving(ShardJournal())
     journal.letter(4, "x")
     journal.letter(4, "y")
     journal.received(3, 2)
@@ -322,7 +322,7 @@ def test_letters_waits_and_inbox_elements_go_once() -> None:
 
 @given(st.lists(st.one_of(st.sampled_from(("put", "round", "thin")), st.integers(0, 50))))
 def test_the_vault_has_what_is_owed(steps: list[str | int]) -> None:
-    journal, _ = serving(Journal(lines=4))
+    journal, _ = serving(ShardJournal(lines=4))
     stored, owed = Shard(), {}
     for number, step in enumerate(steps):
         if step == "put":
@@ -345,7 +345,7 @@ def test_the_vault_has_what_is_owed(steps: list[str | int]) -> None:
     assert stored.owing == len(owed)
     assert stored.fingerprints == [k for k, step in enumerate(steps) if step == "put"]
     # Another node loads it and goes on.
-    journal, found = serving(Journal(lines=4), loaded=stored.parts())
+    journal, found = serving(ShardJournal(lines=4), loaded=stored.parts())
     journal.put(3, 1, "more")
     for origin, _ in found:
         journal.done(origin)
@@ -355,7 +355,7 @@ def test_the_vault_has_what_is_owed(steps: list[str | int]) -> None:
 
 
 def test_rounds_keep_the_pace_of_checkpoints() -> None:
-    journal, _ = serving(Journal())
+    journal, _ = serving(ShardJournal())
     assert not journal.is_due
     journal.tidy(journal.cut())
     assert journal.is_due
@@ -366,7 +366,7 @@ def test_rounds_keep_the_pace_of_checkpoints() -> None:
 def test_a_loose_shard_is_thinned_out_by_its_next_owner() -> None:
     lines = [f"line {number}" for number in range(100)]
     blocks = [(block, pack(lines), b"\x01") for block in range(5)]
-    journal, found = serving(Journal(lines=100), loaded=blocks)
+    journal, found = serving(ShardJournal(lines=100), loaded=blocks)
     assert len(found) == 5
     sparse = journal.sparse()
     assert sparse is not None

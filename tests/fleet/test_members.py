@@ -1,8 +1,8 @@
-from larbinpy.fleet.vault import ABORT, CERTAIN, DEAD, CrawlState, Members, Present
+from larbinpy.fleet.vault import ABORT, CERTAIN, DEAD, FleetState, Members, Present
 
 
 def present(**counters: int) -> Present:
-    return Present(counters, CrawlState.RUNNING)
+    return Present(counters, FleetState.RUNNING)
 
 
 def test_a_session_is_certain_from_the_sending_of_a_beat() -> None:

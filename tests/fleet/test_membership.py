@@ -13,9 +13,9 @@ from larbinpy.crawl.fleet.steering import Work
 from larbinpy.crawl.mode import Mode, Restart
 from larbinpy.fetch.options import Request, RequestOptions
 from larbinpy.fleet.identity import Identity
-from larbinpy.fleet.journal import Journal, pack, unpack
+from larbinpy.fleet.journal import ShardJournal, pack, unpack
 from larbinpy.fleet.ownership import shard_of
-from larbinpy.fleet.vault import CrawlState
+from larbinpy.fleet.vault import FleetState
 from larbinpy.output.plug import NoFeeder
 from larbinpy.storage.queues import encode
 from larbinpy.url import Url
@@ -44,7 +44,7 @@ class Fleet:
         self.nodes: list[Node] = []
         opening = MemoryBoard(self.engine, self.posted)
         opening.open({}, lambda answer: None)
-        opening.declare(CrawlState.NEW, CrawlState.RUNNING, lambda answer: None)
+        opening.declare(FleetState.NEW, FleetState.RUNNING, lambda answer: None)
         # Something that is owed, so that the crawl goes on.
         opening.post({shard_of("owed.test", SHARDS): pack([OWED])}, lambda answer: None)
         opening.step()
@@ -89,7 +89,7 @@ class Node:
         frontier = make_frontier(folder, kinds=KINDS)
         assert isinstance(frontier, SharedFrontier)
         self.frontier = frontier
-        self.journal = Journal()
+        self.journal = ShardJournal()
         config = Config(shards=SHARDS, wait_duration=WAIT, limit_page=fleet.pages.limit, node=name)
         self.member = Membership(
             self.board,  # type: ignore[arg-type]
@@ -212,7 +212,7 @@ def test_what_was_given_while_redis_was_away_is_passed_on_before_a_restart(tmp_p
     fleet.engine.forget(0, 0.0)
     with pytest.raises(Restart, match="Redis was restarted"):
         fleet.go(10.0)
-    assert fleet.engine.state is CrawlState.PAUSED
+    assert fleet.engine.state is FleetState.PAUSED
 
 
 def test_a_node_that_leaves_gives_back_the_rest_of_its_share(tmp_path: Path) -> None:
@@ -237,7 +237,7 @@ def test_a_shard_that_leaves_is_busy_until_its_requests_have_landed(tmp_path: Pa
     """Its owner leaves it when it is not busy, and another node may ask its hosts."""
     frontier = make_frontier(tmp_path, kinds=KINDS, ignore_robots=True)
     assert isinstance(frontier, SharedFrontier)
-    journal, clock = Journal(), Clock()
+    journal, clock = ShardJournal(), Clock()
     frontier.begin(journal, lambda site: 1)
     local = LocalShards(frontier, clock)
     journal.take_up(1, 1)
@@ -295,7 +295,7 @@ def test_a_node_of_a_stopped_crawl_stops(fleet: Fleet) -> None:
     node = fleet.node("a")
     fleet.go(5.0)
     assert not node.mode.stop
-    node.board.declare(CrawlState.RUNNING, CrawlState.STOPPED, lambda state: None)
+    node.board.declare(FleetState.RUNNING, FleetState.STOPPED, lambda state: None)
     fleet.go(2.0)
     assert node.mode.stop
 
@@ -303,7 +303,7 @@ def test_a_node_of_a_stopped_crawl_stops(fleet: Fleet) -> None:
 def test_nodes_are_paused_as_long_as_their_fleet(fleet: Fleet) -> None:
     node = fleet.node("a")
     node.works()
-    running, paused = CrawlState.RUNNING, CrawlState.PAUSED
+    running, paused = FleetState.RUNNING, FleetState.PAUSED
     lines: list[str] = []
     for old, new in ((running, paused), (paused, running), (running, paused)):
         fleet.go(5.0)

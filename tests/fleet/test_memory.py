@@ -3,16 +3,16 @@
 from typing import Any
 
 from larbinpy.fleet.vault import (
+    Answered,
     Away,
     Behind,
     Commit,
-    CrawlState,
+    FleetState,
+    Gained,
     Owned,
     Part,
     Present,
     SiteWait,
-    Taken,
-    Verdict,
 )
 from tests.support.memoryvault import Engine, MemoryVault
 
@@ -44,35 +44,35 @@ def test_one_crawl_is_made() -> None:
     crawl = Client(engine).open({"a": "2"})
     assert not crawl.created
     assert crawl.settings == {"a": "1"}
-    assert Client(engine).declare(CrawlState.NEW, CrawlState.RUNNING) is CrawlState.RUNNING
-    assert Client(engine).declare(CrawlState.NEW, CrawlState.STOPPED) is CrawlState.RUNNING
+    assert Client(engine).declare(FleetState.NEW, FleetState.RUNNING) is FleetState.RUNNING
+    assert Client(engine).declare(FleetState.NEW, FleetState.STOPPED) is FleetState.RUNNING
 
 
 def test_members() -> None:
     engine = Engine(2)
     client = Client(engine)
-    assert client.join("a.1") is Verdict.GONE
+    assert client.join("a.1") is Answered.GONE
     client.open({})
-    assert client.join("a.1") == Present({"a.1": 0}, CrawlState.NEW)
-    assert client.join("a.1f-1") == Present({"a.1": 0, "a.1f-1": 0}, CrawlState.NEW)
-    assert client.join("a.2f-1") is Verdict.TAKEN
-    assert client.quit("a.1f-1") is Verdict.DONE
-    assert client.beat("a.1") == Present({"a.1": 1}, CrawlState.NEW)
+    assert client.join("a.1") == Present({"a.1": 0}, FleetState.NEW)
+    assert client.join("a.1f-1") == Present({"a.1": 0, "a.1f-1": 0}, FleetState.NEW)
+    assert client.join("a.2f-1") is Answered.TAKEN
+    assert client.quit("a.1f-1") is Answered.DONE
+    assert client.beat("a.1") == Present({"a.1": 1}, FleetState.NEW)
     client.bury("a.1", 0)
-    assert client.beat("a.1") == Present({"a.1": 2}, CrawlState.NEW)
+    assert client.beat("a.1") == Present({"a.1": 2}, FleetState.NEW)
     client.bury("a.1", 2)
-    assert client.beat("a.1") is Verdict.GONE
+    assert client.beat("a.1") is Answered.GONE
 
 
 def test_takes_and_leaves_are_fenced() -> None:
     client = Client(Engine(2))
-    assert client.take(1, "", 0, "a.1") == Taken(1)
-    assert client.take(1, "", 0, "a.1") == Taken(1)
+    assert client.take(1, "", 0, "a.1") == Gained(1)
+    assert client.take(1, "", 0, "a.1") == Gained(1)
     assert client.take(1, "", 0, "b.1") == Owned("a.1", 1)
     assert client.leave(1, "a.1", 0) == Behind(1)
-    assert client.leave(1, "b.1", 1) is Verdict.FENCED
-    assert client.leave(1, "a.1", 1) is Verdict.DONE
-    assert client.take(1, "", 1, "a.1") == Taken(2)
+    assert client.leave(1, "b.1", 1) is Answered.FENCED
+    assert client.leave(1, "a.1", 1) is Answered.DONE
+    assert client.take(1, "", 1, "a.1") == Gained(2)
     # Late copies of what was sent before.
     assert client.leave(1, "a.1", 1) == Behind(2)
     assert client.take(1, "", 0, "a.1") == Owned("a.1", 2)
@@ -82,10 +82,10 @@ def test_a_commit_is_applied_once() -> None:
     engine = Engine(2)
     client = Client(engine)
     client.take(1, "", 0, "a.1")
-    assert client.commit(1, "b.1", 1, ONE) is Verdict.FENCED
-    assert client.commit(1, "a.1", 1, ONE) is Verdict.DONE
+    assert client.commit(1, "b.1", 1, ONE) is Answered.FENCED
+    assert client.commit(1, "a.1", 1, ONE) is Answered.DONE
     assert client.commit(1, "a.1", 1, ONE) == Behind(2)
-    assert client.commit(1, "a.1", 2, EMPTY._replace(counts={"p": 3})) is Verdict.DONE
+    assert client.commit(1, "a.1", 2, EMPTY._replace(counts={"p": 3})) is Answered.DONE
     engine.now = 45.0
     blocks, waits = [(0, b"=a", b"")], {"a": SiteWait(15.0, 1.5, 0.5)}
     assert client.load(1, "") == Part(b"12345678", blocks, {"p": 5}, waits, None)
@@ -143,7 +143,7 @@ def test_the_last_writes_may_be_forgotten() -> None:
     client.vault.step()
     assert client.vault.lost
     assert client.vault.up == 1.0
-    assert client.join("a.2") == Present({"a.2": 0}, CrawlState.NEW)
+    assert client.join("a.2") == Present({"a.2": 0}, FleetState.NEW)
     assert not client.vault.lost
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from larbinpy.fleet.journal import pack
-from larbinpy.fleet.vault import ABORT, Away, Behind, CrawlState, Verdict
+from larbinpy.fleet.vault import ABORT, Answered, Away, Behind, FleetState
 from tests.support.fleetmodel import STEP, WAIT, Crawl, World, machine
 from tests.support.memoryvault import MemoryVault
 
@@ -188,7 +188,7 @@ def test_a_lost_session_is_no_member_and_hears_no_answers(monkeypatch: pytest.Mo
     # Its shards need not wait until it counts as dead.
     assert "n1.1" not in world.engine.sessions
     go(world, 2.0)
-    held[0](Verdict.GONE)
+    held[0](Answered.GONE)
     go(world, 2.0)
     assert crawl.node.session == "n1.2"
     world.run([])
@@ -245,7 +245,7 @@ def test_a_state_that_was_not_declared_for_sure_is_declared_again(
     monkeypatch.undo()
     lost.pop()(Away("the connection was lost"))
     go(world, 1.0)
-    assert crawl.node.state is CrawlState.RUNNING
+    assert crawl.node.state is FleetState.RUNNING
     world.run([])
 
 
@@ -312,11 +312,11 @@ def test_a_node_that_was_stopped_sends_no_request_when_it_wakes() -> None:
 def test_a_paused_crawl_opens_nothing_and_a_stopped_one_ends() -> None:
     world = running(2)
     crawl = world.crawls[0]
-    crawl.vault.declare(CrawlState.RUNNING, CrawlState.PAUSED, lambda answer: None)
+    crawl.vault.declare(FleetState.RUNNING, FleetState.PAUSED, lambda answer: None)
     go(world, 2.0)
     assert not any(crawl.node.may_open(world.now) for crawl in world.crawls)
-    assert crawl.node.state is CrawlState.PAUSED
-    crawl.vault.declare(CrawlState.PAUSED, CrawlState.STOPPED, lambda answer: None)
+    assert crawl.node.state is FleetState.PAUSED
+    crawl.vault.declare(FleetState.PAUSED, FleetState.STOPPED, lambda answer: None)
     go(world, 30.0)
     assert not world.crawls
     assert owners(world) == {""}
@@ -358,7 +358,7 @@ def test_the_end_waits_for_no_pace(
     world = World(seed, pages=30)
     for _ in range(nodes):
         world.start(0.01)
-    while world.engine.state is not CrawlState.FINISHED:
+    while world.engine.state is not FleetState.FINISHED:
         world.step()
     last = max(fetch.at for fetches in world.log.fetches.values() for fetch in fetches)
     assert world.now - last < most
@@ -388,7 +388,7 @@ def test_looks_before_the_seeds_came_prove_no_end(monkeypatch: pytest.MonkeyPatc
     monkeypatch.undo()
     for send in posts:
         send()
-    while crawl.node.state is CrawlState.NEW:
+    while crawl.node.state is FleetState.NEW:
         world.step()
     looks.pop()()
     world.run([])

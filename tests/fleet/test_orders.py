@@ -11,7 +11,7 @@ from larbinpy.config import Config
 from larbinpy.console.ports.commands import CommandSteps
 from larbinpy.crawl.fleet.steering import FleetControl, Orders, Steering
 from larbinpy.crawl.mode import Mode
-from larbinpy.fleet.vault import Away, CrawlState, Then
+from larbinpy.fleet.vault import Away, FleetState, Then
 from tests.support.contexts import make_context
 
 
@@ -31,7 +31,7 @@ class Board:
     def change(self, key: str, value: str, limit: int, then: Then[str]) -> None:
         self._tell(then, key, value, limit)
 
-    def declare(self, old: CrawlState, new: CrawlState, then: Then[CrawlState]) -> None:
+    def declare(self, old: FleetState, new: FleetState, then: Then[FleetState]) -> None:
         self._tell(then, old, new)
 
     def _tell(self, then: Then[Any], *what: Any) -> None:
@@ -133,7 +133,7 @@ def test_settings_and_states_are_given_until_redis_has_them() -> None:
     assert steering.pass_on()
     steering.change("limitPage", "50", 50)
     steering.declare("pause")
-    given = [("limitPage", "50", 50), (CrawlState.RUNNING, CrawlState.PAUSED)]
+    given = [("limitPage", "50", 50), (FleetState.RUNNING, FleetState.PAUSED)]
     assert board.told == given and not steering.pass_on()
     for _ in given:
         board.reply(Away())
@@ -143,6 +143,6 @@ def test_settings_and_states_are_given_until_redis_has_them() -> None:
     assert board.told == given * 2
     board.reply("1-0")
     assert not steering.pass_on()
-    board.reply(CrawlState.PAUSED)
+    board.reply(FleetState.PAUSED)
     assert steering.pass_on()
     assert board.told == given * 2

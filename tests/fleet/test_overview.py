@@ -11,11 +11,11 @@ import pytest
 from larbinpy.config import Config
 from larbinpy.fleet.identity import shared
 from larbinpy.fleet.redis.client import Client
-from larbinpy.fleet.redis.overview import Asker, Found, Overview, Places
+from larbinpy.fleet.redis.overview import Asker, Overview, Places, SeenCrawl
 from larbinpy.fleet.redis.topology import RedisAway
 from larbinpy.fleet.redis.vault import RedisVault
-from larbinpy.fleet.redis.wire import Address
-from larbinpy.fleet.vault import Crawl, CrawlState
+from larbinpy.fleet.redis.wire import CrawlAddress
+from larbinpy.fleet.vault import FleetState, SharedCrawl
 from larbinpy.loop.poller import Poller
 from tests.support.redisjoin import address, settings_of
 from tests.support.redisserver import RedisServer
@@ -28,13 +28,13 @@ class End:
 
     def __init__(self, redis: RedisServer, name: str, **options: Any) -> None:
         self._poller = Poller()
-        self.client = Client(self._poller, time.monotonic, Address.of(address(redis, name)))
+        self.client = Client(self._poller, time.monotonic, CrawlAddress.of(address(redis, name)))
         self.ask = Asker(self.client, self._poller, time.monotonic, **options).ask
         self.overview = Overview(self.client)
         self.vault = RedisVault(self.client)
 
-    def open(self) -> Crawl:
-        crawl: Crawl = self.ask(partial(self.vault.open, {"shards": "8"}))
+    def open(self) -> SharedCrawl:
+        crawl: SharedCrawl = self.ask(partial(self.vault.open, {"shards": "8"}))
         return crawl
 
     def close(self) -> None:
@@ -65,7 +65,7 @@ def test_a_crawl_is_found(redis: RedisServer, ends: Ends) -> None:
     node.open()
     node.ask(partial(node.vault.join, "a.1"))
     found = looking.ask(looking.overview.find)
-    assert found == Found(settings_of(redis)["id"], CrawlState.NEW, {"a.1": 0})
+    assert found == SeenCrawl(settings_of(redis)["id"], FleetState.NEW, {"a.1": 0})
 
 
 def test_a_crawl_is_made_under_an_id_of_the_maker(ends: Ends) -> None:
@@ -101,8 +101,8 @@ def test_a_node_that_was_there_waits_for_a_full_redis(redis: RedisServer, ends: 
 
 
 def test_who_beats_is_alive() -> None:
-    first = Found("x", CrawlState.RUNNING, {"a.1": 5, "b.c.2": 7, "d.3": 1})
-    later = Found("x", CrawlState.RUNNING, {"a.1": 5, "b.c.2": 8, "e.4": 1})
+    first = SeenCrawl("x", FleetState.RUNNING, {"a.1": 5, "b.c.2": 7, "d.3": 1})
+    later = SeenCrawl("x", FleetState.RUNNING, {"a.1": 5, "b.c.2": 8, "e.4": 1})
     assert later.living(first) == ["b.c"]
 
 
@@ -116,9 +116,9 @@ class Watching(Asker):
     def wait(self, seconds: float) -> None:
         self.waited += seconds
 
-    def ask(self, verb: object) -> Found:
+    def ask(self, verb: object) -> SeenCrawl:
         beats = 7 if self.waited >= self._late else 6
-        return Found("x", CrawlState.RUNNING, {"a.1-2": beats})
+        return SeenCrawl("x", FleetState.RUNNING, {"a.1-2": beats})
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_how_long_nodes_are_watched(late: float, until_dead: bool, living: list[
     """Those that may be dead as long as nodes watch them before they bury one."""
     watching = Watching(late)
     overview: Any = SimpleNamespace(find=None)
-    first = Found("x", CrawlState.RUNNING, {"a.1-2": 6})
+    first = SeenCrawl("x", FleetState.RUNNING, {"a.1-2": 6})
     assert watching.living(overview, first, until_dead=until_dead) == living
     assert Watching(late).living(overview, first._replace(sessions={})) == []
 

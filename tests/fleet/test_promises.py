@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from larbinpy.fleet.vault import NOBODY, CrawlState
+from larbinpy.fleet.vault import NOBODY, FleetState
 from tests.support.fleetmodel import SHARDS, World
 
 KINDS = ("start", "kill", "leave", "stop", "cut", "stall", "forget")
@@ -56,7 +56,7 @@ def test_a_join_leaves_no_shard_without_an_owner_for_long(
         world.start(0.01)
     # A request takes 14 s at most, and a node gets its share in two or three steps.
     go_watching(world, 60.0)
-    if world.engine.state is not CrawlState.FINISHED:
+    if world.engine.state is not FleetState.FINISHED:
         assert max(Counter(owners(world)).values()) <= -(-SHARDS // (nodes + len(joins)))
 
 
@@ -72,7 +72,7 @@ def go_watching(world: World, seconds: float) -> None:
     """
     until = world.now + seconds
     owned = dict.fromkeys(range(SHARDS), world.now)
-    while world.now < until and world.engine.state is not CrawlState.FINISHED:
+    while world.now < until and world.engine.state is not FleetState.FINISHED:
         world.step()
         for shard, own in enumerate(owners(world)):
             if own != NOBODY:

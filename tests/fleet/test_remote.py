@@ -6,15 +6,15 @@ import pytest
 
 from larbinpy.crawl.fleet.remote import Remote
 from larbinpy.errors import UserError
-from larbinpy.fleet.vault import CrawlState
+from larbinpy.fleet.vault import FleetState
 from tests.support.fleetworld import Boards
 from tests.support.redisserver import RedisServer
 
 pytest_plugins = ["tests.support.fleetcrawls"]
 
 SETTINGS = {"shards": "8", "limitPage": "limitPage 100"}
-NEW, RUNNING, PAUSED = CrawlState.NEW, CrawlState.RUNNING, CrawlState.PAUSED
-FINISHED, STOPPED = CrawlState.FINISHED, CrawlState.STOPPED
+NEW, RUNNING, PAUSED = FleetState.NEW, FleetState.RUNNING, FleetState.PAUSED
+FINISHED, STOPPED = FleetState.FINISHED, FleetState.STOPPED
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def remote(boards: Boards, shared_redis: RedisServer) -> Iterator[Remote]:
     ],
 )
 def test_orders_and_states(
-    boards: Boards, remote: Remote, verb: str, before: CrawlState, after: CrawlState, why: str
+    boards: Boards, remote: Remote, verb: str, before: FleetState, after: FleetState, why: str
 ) -> None:
     node = boards()
     node.find()

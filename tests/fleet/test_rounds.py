@@ -1,5 +1,5 @@
 from larbinpy.fleet.exchange import Sending
-from larbinpy.fleet.journal import Round
+from larbinpy.fleet.journal import JournalRound
 from larbinpy.fleet.vault import Commit
 from tests.support.memoryvault import Engine, MemoryVault
 
@@ -17,7 +17,7 @@ def connected() -> tuple[Engine, MemoryVault]:
 
 def test_a_round_is_done_when_all_is_answered_and_flushed() -> None:
     engine, vault = connected()
-    sending = Sending(vault, "a.1", Round({2: b"x"}, {0: (1, EMPTY)}))
+    sending = Sending(vault, "a.1", JournalRound({2: b"x"}, {0: (1, EMPTY)}))
     for _ in range(2):
         assert not sending.is_done
         sending.step()
@@ -28,12 +28,12 @@ def test_a_round_is_done_when_all_is_answered_and_flushed() -> None:
 
 
 def test_an_empty_round_is_done_at_once() -> None:
-    assert Sending(connected()[1], "a.1", Round({}, {})).is_done
+    assert Sending(connected()[1], "a.1", JournalRound({}, {})).is_done
 
 
 def test_what_was_executed_before_the_connection_was_lost_is_recognised() -> None:
     engine, vault = connected()
-    sending = Sending(vault, "a.1", Round({2: b"x"}, {0: (1, EMPTY)}))
+    sending = Sending(vault, "a.1", JournalRound({2: b"x"}, {0: (1, EMPTY)}))
     sending.step()
     vault.travel()
     vault.cut(0.0, lambda: None)
@@ -49,7 +49,7 @@ def test_what_was_executed_before_the_connection_was_lost_is_recognised() -> Non
 def test_a_commit_to_a_shard_of_another_owner_is_refused() -> None:
     _, vault = connected()
     vault.take(0, "a.1", 1, "b.1", lambda answer: None)
-    sending = Sending(vault, "a.1", Round({}, {0: (1, EMPTY)}))
+    sending = Sending(vault, "a.1", JournalRound({}, {0: (1, EMPTY)}))
     for _ in range(5):
         vault.step()
         sending.step()
@@ -59,7 +59,7 @@ def test_a_commit_to_a_shard_of_another_owner_is_refused() -> None:
 
 def test_a_commit_with_another_number_is_refused() -> None:
     _, vault = connected()
-    sending = Sending(vault, "a.1", Round({}, {0: (3, EMPTY)}))
+    sending = Sending(vault, "a.1", JournalRound({}, {0: (3, EMPTY)}))
     sending.step()
     vault.step()
     assert sending.refused == "shard 0 has number 1 instead of 3"

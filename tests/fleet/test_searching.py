@@ -13,8 +13,8 @@ from larbinpy.crawl.fleet.remote import as_one, nodes_to_ask, order_of, shown_da
 from larbinpy.database.base import DatabaseError, Found, Hit, Wish
 from larbinpy.database.finder import fields_of
 from larbinpy.database.maintenance import verify
-from larbinpy.fleet.board import SILENT, Board, Report
-from larbinpy.fleet.vault import CrawlState
+from larbinpy.fleet.board import SILENT, Board, NodeReport
+from larbinpy.fleet.vault import FleetState
 from tests.support.crawling import Asked, html, ok
 from tests.support.databasekills import in_mysql
 from tests.support.databases import OnServer
@@ -32,10 +32,11 @@ HOSTS = [f"h{number}.test" for number in range(8)]
 def board(*nodes: tuple[str, str, float]) -> Board:
     """The board of nodes with a name, a database, and an age of their report."""
     reports = {
-        name: Report(age, {"session": name, "database": database}) for name, database, age in nodes
+        name: NodeReport(age, {"session": name, "database": database})
+        for name, database, age in nodes
     }
     sessions = dict.fromkeys(reports, 1)
-    return Board(CrawlState.RUNNING, sessions, reports, 0, 0)
+    return Board(FleetState.RUNNING, sessions, reports, 0, 0)
 
 
 def test_each_database_is_asked_once() -> None:

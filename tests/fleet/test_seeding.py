@@ -8,7 +8,7 @@ import pytest
 from larbinpy.crawl.fleet.frontier import FULL_DEPTH, Seeding, post_all
 from larbinpy.fleet.board import AreaLog
 from larbinpy.fleet.journal import unpack
-from larbinpy.fleet.vault import Away, CrawlState, Then
+from larbinpy.fleet.vault import Away, FleetState, Then
 from larbinpy.storage.queues import decode
 
 
@@ -17,12 +17,12 @@ class Board:
 
     def __init__(self, area: AreaLog | None = None) -> None:
         self.area = area
-        self.posted: list[tuple[Mapping[int, bytes], Then[CrawlState]]] = []
+        self.posted: list[tuple[Mapping[int, bytes], Then[FleetState]]] = []
         #: Seeds in the inboxes, and the news of the area before each post.
         self.seeds: list[str] = []
         self.news: list[list[str]] = []
 
-    def seed(self, letters: Mapping[int, bytes], then: Then[CrawlState]) -> None:
+    def seed(self, letters: Mapping[int, bytes], then: Then[FleetState]) -> None:
         self.news.append(self.area.news(100) if self.area is not None else [])
         self.posted.append((letters, then))
 
@@ -35,7 +35,7 @@ class Board:
         lines = [line for letter in letters.values() for line in unpack(letter)]
         assert all(decode(line).depth == FULL_DEPTH for line in lines)
         self.seeds += [decode(line).href for line in lines]
-        then(CrawlState.RUNNING)
+        then(FleetState.RUNNING)
 
 
 def seeding_at(board: Board, stay: str = "any") -> Seeding:
@@ -82,7 +82,7 @@ def test_a_command_ends_when_all_its_seeds_are_there() -> None:
             board.lose()
             verb(answers.append)
             board.take()
-            assert [type(answer) for answer in answers] == [Away, CrawlState]
+            assert [type(answer) for answer in answers] == [Away, FleetState]
 
     for number in range(4500):
         seeding.add(f"http://a.test/{number}")

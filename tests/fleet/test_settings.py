@@ -5,9 +5,9 @@ import re
 import pytest
 
 from larbinpy.config import SETTINGS, Config, ConfigError, load
-from larbinpy.fleet.board import Found
+from larbinpy.fleet.board import FoundCrawl
 from larbinpy.fleet.identity import OWN, as_it_runs, joined, shared, to_steer
-from larbinpy.fleet.vault import Crawl, CrawlState
+from larbinpy.fleet.vault import FleetState, SharedCrawl
 
 
 def config(*lines: str, tmp: str = "") -> Config:
@@ -87,8 +87,8 @@ def test_rules_are_compared_together() -> None:
 
 def test_a_node_takes_what_was_changed_since_the_begin() -> None:
     settings = {**shared(config("waitDuration 7", "stay host")), "shards": "64"}
-    crawl = Crawl("id", settings, CrawlState.RUNNING, created=False)
-    found = Found(crawl, {"waitDuration": "400", "limitPage": "50"}, 0.0, 0.0)
+    crawl = SharedCrawl("id", settings, FleetState.RUNNING, created=False)
+    found = FoundCrawl(crawl, {"waitDuration": "400", "limitPage": "50"}, 0.0, 0.0)
     node = as_it_runs(config("outputDir b"), found)
     assert (node.wait_duration, node.max_wait, node.limit_page) == (400.0, 400.0, 50)
     assert (node.shards, node.stay, node.output_dir) == (64, "host", "b")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from larbinpy.crawl.fleet.frontier import SharedAdmission, SharedFrontier, SharedSequencer
-from larbinpy.fleet.journal import Journal
+from larbinpy.fleet.journal import ShardJournal
 from larbinpy.fleet.vault import SiteWait
 from larbinpy.frontier.lifecycle import Judgement
 from larbinpy.frontier.politeness import SiteLimits, SiteSettings, Waits
@@ -36,7 +36,7 @@ class Node:
 
     def __init__(self, folder: Path, **settings: Any) -> None:
         folder.mkdir()
-        self.journal = Journal()
+        self.journal = ShardJournal()
         frontier = make_frontier(folder, kinds=KINDS, **settings)
         assert isinstance(frontier, SharedFrontier)
         self.frontier = frontier

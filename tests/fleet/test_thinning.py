@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from larbinpy.fleet.journal import Journal, unpack
+from larbinpy.fleet.journal import ShardJournal, unpack
 from larbinpy.fleet.node import Thinning
-from larbinpy.fleet.vault import Taken, Verdict
+from larbinpy.fleet.vault import Answered, Gained
 from tests.support.memoryvault import Engine, MemoryVault
 
 
@@ -13,10 +13,10 @@ class End:
 
     def __init__(self) -> None:
         self.vault = MemoryVault(Engine(1))
-        self.journal = Journal(lines=4)
+        self.journal = ShardJournal(lines=4)
         self.journal.take_up(0, 1)
         self.journal.serve(0)
-        assert self.ask("take", 0, "", 0, "a.1") == Taken(1)
+        assert self.ask("take", 0, "", 0, "a.1") == Gained(1)
         for number in range(81):
             origin = self.journal.put(0, number, f"line {number}")
             if number % 4:
@@ -35,7 +35,7 @@ class End:
         self.journal.tidy(self.journal.cut())
         made = self.journal.next_round()
         for n, commit in made.commits.values():
-            assert self.ask("commit", 0, "a.1", n, commit) is Verdict.DONE
+            assert self.ask("commit", 0, "a.1", n, commit) is Answered.DONE
         self.journal.settle(made)
 
     @property

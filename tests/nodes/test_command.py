@@ -13,10 +13,10 @@ from larbinpy.config import Given
 from larbinpy.console.terminal.progress import Snapshot
 from larbinpy.errors import Ending
 from larbinpy.fleet.identity import Identity
-from larbinpy.fleet.vault import CrawlState
+from larbinpy.fleet.vault import FleetState
 from larbinpy.loop.clock import clock, wall
-from larbinpy.nodes.node import Run
-from larbinpy.nodes.supervisor import Plan, Supervisor
+from larbinpy.nodes.node import NodeStart
+from larbinpy.nodes.supervisor import NodesPlan, Supervisor
 from larbinpy.storage.state import Saved, Start, State
 from tests.nodes.test_ending import FINISHED, node
 from tests.support.processes import children, kill
@@ -46,7 +46,7 @@ class Command:
         self._join = join
         self.folder = folder / "state"
         self.said: list[str] = []
-        self.runs: list[Run] = []
+        self.runs: list[NodeStart] = []
         #: By node.
         self.scripts = {"1": "exit 0", "2": "exit 0"}
         #: Called with each line that the command says, and when it shows its progress.
@@ -57,7 +57,7 @@ class Command:
         self.until = clock() + _PATIENCE
 
     def run(self) -> Any:
-        plan = Plan(
+        plan = NodesPlan(
             ["1", "2"],
             self.folder,
             self._join,
@@ -74,7 +74,7 @@ class Command:
         assert clock() < self.until, self.said
         return clock() + self.ahead
 
-    def _command(self, run: Run) -> Sequence[str]:
+    def _command(self, run: NodeStart) -> Sequence[str]:
         self.runs.append(run)
         return ["sh", "-c", self.scripts[run.name]]
 
@@ -96,9 +96,9 @@ class Joined(Command):
         super().__init__(folder, address(redis))
         self.asker = Asker(self._join)
         self.crawl: str = self.asker.open({"shards": "8"}).id
-        self.declare(CrawlState.NEW, CrawlState.RUNNING)
+        self.declare(FleetState.NEW, FleetState.RUNNING)
 
-    def declare(self, old: CrawlState, new: CrawlState) -> None:
+    def declare(self, old: FleetState, new: FleetState) -> None:
         self.asker.declare(old, new)
 
 
@@ -177,7 +177,7 @@ def test_a_first_node_that_died_gives_its_seeds_until_they_are_safe(
     command: Joined, *, is_new: bool
 ) -> None:
     if is_new:
-        command.declare(CrawlState.RUNNING, CrawlState.NEW)
+        command.declare(FleetState.RUNNING, FleetState.NEW)
 
     def heard(line: str) -> None:
         if line == "2: ready":
@@ -231,7 +231,7 @@ def test_a_node_that_waits_for_its_restart_is_not_started_after_a_stop(command: 
 
 def test_all_nodes_of_a_finished_crawl_look_at_it(command: Joined) -> None:
     """There may be new seeds."""
-    command.declare(CrawlState.RUNNING, CrawlState.FINISHED)
+    command.declare(FleetState.RUNNING, FleetState.FINISHED)
     command.scripts = dict.fromkeys("12", "sleep 0.5; exit 0")
     command.run()
     assert [run.name for run in command.runs] == ["1", "2"]

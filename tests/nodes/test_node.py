@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from larbinpy.loop.poller import Poller
-from larbinpy.nodes.node import Node, Run, earlier_end
+from larbinpy.nodes.node import NodeProcess, NodeStart, earlier_end
 
 
 @pytest.fixture
@@ -25,12 +25,12 @@ class World:
     def __init__(self, folder: Path, poller: Poller) -> None:
         self.report = folder / "report.json"
         self.said: list[str] = []
-        self.runs: list[Run] = []
+        self.runs: list[NodeStart] = []
         self.program = ""
         self._poller = poller
-        self.node = Node("7", self._command, {}, self.report, poller, self.said.append)
+        self.node = NodeProcess("7", self._command, {}, self.report, poller, self.said.append)
 
-    def _command(self, run: Run) -> list[str]:
+    def _command(self, run: NodeStart) -> list[str]:
         self.runs.append(run)
         return [sys.executable, "-c", self.program]
 

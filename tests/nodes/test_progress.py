@@ -5,16 +5,16 @@ from pathlib import Path
 from typing import Any
 
 from larbinpy.console.terminal.progress import status_line
-from larbinpy.fleet.board import Board, Report
+from larbinpy.fleet.board import Board, NodeReport
 from larbinpy.fleet.redis.client import Client
-from larbinpy.fleet.redis.wire import Address
-from larbinpy.fleet.vault import CrawlState
+from larbinpy.fleet.redis.wire import CrawlAddress
+from larbinpy.fleet.vault import FleetState
 from larbinpy.loop.poller import Poller
-from larbinpy.nodes.supervisor import Sums, Watch, at_end
+from larbinpy.nodes.supervisor import ReportWatch, Sums, at_end
 from tests.nodes.test_ending import FINISHED, node
 
 
-def report(name: str, pages: int, age: float = 1.0, **given: Any) -> Report:
+def report(name: str, pages: int, age: float = 1.0, **given: Any) -> NodeReport:
     status = {
         "session": f"{name}.0",
         "pages": pages,
@@ -28,12 +28,12 @@ def report(name: str, pages: int, age: float = 1.0, **given: Any) -> Report:
         "trouble": "",
         **given,
     }
-    return Report(age, status)
+    return NodeReport(age, status)
 
 
-def board(**reports: Report) -> Board:
+def board(**reports: NodeReport) -> Board:
     sessions = {f"{name}.0": 1 for name in reports}
-    return Board(CrawlState.RUNNING, sessions, reports, 0, 0)
+    return Board(FleetState.RUNNING, sessions, reports, 0, 0)
 
 
 def test_all_nodes_are_one_crawl() -> None:
@@ -78,8 +78,8 @@ def test_a_redis_that_is_silent_is_not_asked_in_each_turn(tmp_path: Path) -> Non
         silent.bind(str(tmp_path / "s"))
         silent.listen()
         poller = Poller()
-        client = Client(poller, lambda: 100.0, Address.of(f"unix:{tmp_path}/s?crawl=x"))
-        watch = Watch(client)
+        client = Client(poller, lambda: 100.0, CrawlAddress.of(f"unix:{tmp_path}/s?crawl=x"))
+        watch = ReportWatch(client)
         watch.begin(100.0)
         for now in (100.0, 100.5, 101.0, 102.0):
             client.step(now)

@@ -11,7 +11,7 @@ import pytest
 
 from larbinpy.config import Given
 from larbinpy.console.terminal.progress import Snapshot
-from larbinpy.nodes.supervisor import Plan, Supervisor
+from larbinpy.nodes.supervisor import NodesPlan, Supervisor
 from larbinpy.storage.state import Start, StateError
 
 _NOTHING = Given(None, [])
@@ -49,7 +49,7 @@ def owner(tmp_path: Path) -> Iterator[int]:
 
 def supervisor(folder: Path, said: Said, *times: float) -> Supervisor:
     """One whose clock shows these `times`, one after the other, and then fails."""
-    plan = Plan(["1"], folder, "", Start.AUTO, {}, _NOTHING, [], [], lambda run: [])
+    plan = NodesPlan(["1"], folder, "", Start.AUTO, {}, _NOTHING, [], [], lambda run: [])
     return Supervisor(plan, said, iter(times).__next__, lambda: 0.0)
 
 

@@ -14,10 +14,10 @@ from random import Random
 from zlib import crc32
 
 from larbinpy.fleet.exchange import Local
-from larbinpy.fleet.journal import Journal
+from larbinpy.fleet.journal import ShardJournal
 from larbinpy.fleet.node import Node, Thinning
 from larbinpy.fleet.ownership import shard_of
-from larbinpy.fleet.vault import Away, CrawlState, Part, SiteWait
+from larbinpy.fleet.vault import Away, FleetState, Part, SiteWait
 from tests.support.memoryvault import Engine, MemoryVault
 
 STEP = 0.05
@@ -136,7 +136,7 @@ class Crawl(Local):
         self.latency = latency
         self.random = Random(f"{world.seed}{name}")
         self.vault = MemoryVault(world.engine, self.delay)
-        self.journal = Journal(lines=4)
+        self.journal = ShardJournal(lines=4)
         self.sessions = 0
         self.node = Node(
             self.vault, self, self.journal, self.name_session, self.has_ended, SHARDS, WAIT
@@ -471,7 +471,7 @@ class World:
         for crawl in list(self.crawls):
             crawl.step(self.now)
         self.crawls = [crawl for crawl in self.crawls if not crawl.node.is_over]
-        if self.engine.state is CrawlState.FINISHED:
+        if self.engine.state is FleetState.FINISHED:
             assert not self.missing, f"finished without {self.missing}"
 
     def is_known(self, note: Fetch | Note) -> bool:
@@ -520,7 +520,7 @@ class World:
 
     @property
     def is_over(self) -> bool:
-        return self.engine.state is CrawlState.FINISHED and not self.crawls
+        return self.engine.state is FleetState.FINISHED and not self.crawls
 
     def happen(self, kind: str, number: int, seconds: float) -> None:
         if kind == "start":

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from larbinpy.fleet.board import Board, Drawn, Report
+from larbinpy.fleet.board import Board, Drawn, NodeReport
 from larbinpy.fleet.vault import Then
 from tests.support.memoryvault import Command, Engine, MemoryVault
 
@@ -88,7 +88,9 @@ class MemoryBoard(MemoryVault):
         def command(data: Any, now: float) -> Board:
             if report is not None:
                 posted.reports[name] = now, report
-            reports = {node: Report(now - at, text) for node, (at, text) in posted.reports.items()}
+            reports = {
+                node: NodeReport(now - at, text) for node, (at, text) in posted.reports.items()
+            }
             pages = posted.pages
             return Board(data.state, dict(data.beats), reports, pages.limit, pages.left)
 

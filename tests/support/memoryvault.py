@@ -15,20 +15,20 @@ from zlib import crc32
 from larbinpy.fleet.identity import are_namesakes
 from larbinpy.fleet.vault import (
     NOBODY,
+    Answered,
     Away,
     Behind,
     Commit,
-    Crawl,
-    CrawlState,
+    FleetState,
+    Gained,
     Owned,
     Part,
     Present,
+    ShardLook,
+    SharedCrawl,
     SiteWait,
-    Standing,
-    Taken,
     Then,
     Vault,
-    Verdict,
 )
 
 
@@ -69,8 +69,8 @@ class StoredShard:
 class Data:
     """The keys of a master."""
 
-    crawl: Crawl | None = None
-    state: CrawlState = CrawlState.NEW
+    crawl: SharedCrawl | None = None
+    state: FleetState = FleetState.NEW
     beats: dict[str, int] = field(default_factory=dict)
     shards: dict[int, StoredShard] = field(default_factory=dict)
     #: By address: who has the turn, and until when.
@@ -143,7 +143,7 @@ class Engine:
         return range(len(self._masters))
 
     @property
-    def state(self) -> CrawlState:
+    def state(self) -> FleetState:
         return self._masters[0].data.state
 
     @property
@@ -151,10 +151,10 @@ class Engine:
         return list(self._masters[0].data.beats)
 
     @property
-    def standings(self) -> list[Standing]:
+    def standings(self) -> list[ShardLook]:
         """All shards as they are."""
         data = [self._masters[self.of_shard(k)].data.shard(k) for k in range(self.shards)]
-        return [Standing(s.own, s.n, s.owing, len(s.inbox)) for s in data]
+        return [ShardLook(s.own, s.n, s.owing, len(s.inbox)) for s in data]
 
     @property
     def counts(self) -> Counter[str]:
@@ -340,29 +340,29 @@ class MemoryVault(Vault):
     def up(self) -> float:
         return self._engine.now - self._engine.begun_at
 
-    def open(self, settings: Mapping[str, str], then: Then[Crawl], id: str = "crawl") -> None:
-        def command(data: Data, now: float) -> Crawl:
+    def open(self, settings: Mapping[str, str], then: Then[SharedCrawl], id: str = "crawl") -> None:
+        def command(data: Data, now: float) -> SharedCrawl:
             created = data.crawl is None
             if data.crawl is None:
-                data.crawl = Crawl(id, dict(settings), CrawlState.NEW, created=False)
+                data.crawl = SharedCrawl(id, dict(settings), FleetState.NEW, created=False)
             return data.crawl._replace(state=data.state, created=created)
 
         self._send([(0, command)], then)
 
-    def declare(self, old: CrawlState, new: CrawlState, then: Then[CrawlState]) -> None:
-        def command(data: Data, now: float) -> CrawlState:
+    def declare(self, old: FleetState, new: FleetState, then: Then[FleetState]) -> None:
+        def command(data: Data, now: float) -> FleetState:
             if data.state is old:
                 data.state = new
             return data.state
 
         self._send([(0, command)], then)
 
-    def join(self, session: str, then: Then[Present | Verdict]) -> None:
-        def command(data: Data, now: float) -> Present | Verdict:
+    def join(self, session: str, then: Then[Present | Answered]) -> None:
+        def command(data: Data, now: float) -> Present | Answered:
             if data.crawl is None:
-                return Verdict.GONE
+                return Answered.GONE
             if any(are_namesakes(session, other) for other in data.beats):
-                return Verdict.TAKEN
+                return Answered.TAKEN
             data.beats.setdefault(session, 0)
             return Present(dict(data.beats), data.state)
 
@@ -370,48 +370,48 @@ class MemoryVault(Vault):
         self._session = session
         self._send([(0, command)], then)
 
-    def beat(self, session: str, then: Then[Present | Verdict]) -> None:
-        def command(data: Data, now: float) -> Present | Verdict:
+    def beat(self, session: str, then: Then[Present | Answered]) -> None:
+        def command(data: Data, now: float) -> Present | Answered:
             if session not in data.beats:
-                return Verdict.GONE
+                return Answered.GONE
             data.beats[session] += 1
             return Present(dict(data.beats), data.state)
 
         self._send([(0, command)], then)
 
-    def bury(self, session: str, counter: int, then: Then[Verdict]) -> None:
-        def command(data: Data, now: float) -> Verdict:
+    def bury(self, session: str, counter: int, then: Then[Answered]) -> None:
+        def command(data: Data, now: float) -> Answered:
             if data.beats.get(session) == counter:
                 del data.beats[session]
-            return Verdict.DONE
+            return Answered.DONE
 
         self._send([(0, command)], then)
 
-    def quit(self, session: str, then: Then[Verdict]) -> None:
-        def command(data: Data, now: float) -> Verdict:
+    def quit(self, session: str, then: Then[Answered]) -> None:
+        def command(data: Data, now: float) -> Answered:
             data.beats.pop(session, None)
-            return Verdict.DONE
+            return Answered.DONE
 
         self._send([(0, command)], then)
 
-    def look(self, then: Then[Sequence[Standing]]) -> None:
+    def look(self, then: Then[Sequence[ShardLook]]) -> None:
         def command(number: int) -> Command:
-            def look(data: Data, now: float) -> Standing:
+            def look(data: Data, now: float) -> ShardLook:
                 shard = data.shard(number)
-                return Standing(shard.own, shard.n, shard.owing, len(shard.inbox))
+                return ShardLook(shard.own, shard.n, shard.owing, len(shard.inbox))
 
             return look
 
         self._send_each(range(self._engine.shards), command, then)
 
-    def take(self, shard: int, own: str, n: int, session: str, then: Then[Taken | Owned]) -> None:
-        def command(data: Data, now: float) -> Taken | Owned:
+    def take(self, shard: int, own: str, n: int, session: str, then: Then[Gained | Owned]) -> None:
+        def command(data: Data, now: float) -> Gained | Owned:
             entry = data.shard(shard)
             if (entry.own, entry.n) == (own, n):
                 entry.own, entry.n = session, n + 1
             elif (entry.own, entry.n) != (session, n + 1):
                 return Owned(entry.own, entry.n)
-            return Taken(entry.n)
+            return Gained(entry.n)
 
         self._send([(self._engine.of_shard(shard), command)], then)
 
@@ -438,11 +438,11 @@ class MemoryVault(Vault):
         self._send([(self._engine.of_shard(shard), command)], then)
 
     def commit(
-        self, shard: int, session: str, n: int, commit: Commit, then: Then[Verdict | Behind]
+        self, shard: int, session: str, n: int, commit: Commit, then: Then[Answered | Behind]
     ) -> None:
         self._fenced(shard, session, n, then, lambda entry, now: entry.apply(commit, now))
 
-    def leave(self, shard: int, session: str, n: int, then: Then[Verdict | Behind]) -> None:
+    def leave(self, shard: int, session: str, n: int, then: Then[Answered | Behind]) -> None:
         def leave(entry: StoredShard, now: float) -> None:
             entry.own = NOBODY
 
@@ -453,26 +453,26 @@ class MemoryVault(Vault):
         shard: int,
         session: str,
         n: int,
-        then: Then[Verdict | Behind],
+        then: Then[Answered | Behind],
         change: Callable[[StoredShard, float], None],
     ) -> None:
-        def command(data: Data, now: float) -> Verdict | Behind:
+        def command(data: Data, now: float) -> Answered | Behind:
             entry = data.shard(shard)
             if entry.own != session:
-                return Verdict.FENCED
+                return Answered.FENCED
             if entry.n != n:
                 return Behind(entry.n)
             change(entry, now)
-            return Verdict.DONE
+            return Answered.DONE
 
         self._send([(self._engine.of_shard(shard), command)], then)
 
-    def post(self, letters: Mapping[int, bytes], then: Then[Verdict]) -> None:
+    def post(self, letters: Mapping[int, bytes], then: Then[Answered]) -> None:
         def command(number: int) -> Command:
             return lambda data, now: data.shard(number).inbox.append(letters[number])
 
         def sent(answer: Any) -> None:
-            then(answer if isinstance(answer, Away) else Verdict.DONE)
+            then(answer if isinstance(answer, Away) else Answered.DONE)
 
         self._send_each(list(letters), command, sent)
 
@@ -491,13 +491,13 @@ class MemoryVault(Vault):
 
         self._send_each(list(positions), command, collected)
 
-    def flush(self, then: Then[Verdict]) -> None:
+    def flush(self, then: Then[Answered]) -> None:
         # A command of the connection is safe when a write after it is.
         def command(master: int) -> Command:
             return lambda data, now: self._engine.flush(master, data)
 
         sent = [(master, command(master)) for master in self._engine.masters]
-        self._send(sent, then, lambda answers: Verdict.DONE)
+        self._send(sent, then, lambda answers: Answered.DONE)
 
     # -- turns
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from larbinpy.fleet.redis.client import Client
 from larbinpy.fleet.redis.vault import RedisVault
-from larbinpy.fleet.redis.wire import Address
+from larbinpy.fleet.redis.wire import CrawlAddress
 from larbinpy.fleet.vault import Away, Commit, SiteWait
 from larbinpy.loop.poller import Poller
 
@@ -23,7 +23,7 @@ class Asker:
     def __init__(self, address: str) -> None:
         self.poller = Poller()
         self._ahead = 0.0
-        self.client = Client(self.poller, self._now, Address.of(address))
+        self.client = Client(self.poller, self._now, CrawlAddress.of(address))
         self.vault = RedisVault(self.client)
 
     def close(self) -> None:

@@ -11,7 +11,7 @@ import hiredis
 
 from larbinpy.fleet.redis.client import Client
 from larbinpy.fleet.redis.topology import RedisAway
-from larbinpy.fleet.redis.wire import Address, Server
+from larbinpy.fleet.redis.wire import CrawlAddress, Endpoint
 from larbinpy.loop.poller import READ, Poller
 from tests.support.ports import free_port
 
@@ -47,7 +47,7 @@ class ScriptedRedis:
     def __init__(self, poller: Poller, info: Mapping[str, str] = MappingProxyType({})) -> None:
         """`info`: fields of INFO that are not as usual."""
         self.port = free_port()
-        self.server = Server("127.0.0.1", self.port)
+        self.server = Endpoint("127.0.0.1", self.port)
         self.info = {"redis_version": "7.0.15", "run_id": f"run{self.port}", "role": "master"}
         self.info |= {"uptime_in_seconds": "1000", "aof_enabled": "1", **info}
         self.reply: Callable[[list[bytes]], Reply] = lambda command: "OK"
@@ -149,7 +149,9 @@ class ScriptedWorld:
         self.poller = Poller()
         self.servers = [ScriptedRedis(self.poller, infos) for _ in range(count)]
         hosts = ",".join(str(each.server) for each in self.servers)
-        self.client = Client(self.poller, lambda: self.now, Address.of(f"redis://{hosts}/news"))
+        self.client = Client(
+            self.poller, lambda: self.now, CrawlAddress.of(f"redis://{hosts}/news")
+        )
 
     def close(self) -> None:
         self.client.close()

@@ -21,10 +21,10 @@ from itertools import compress
 from operator import and_
 
 from larbinpy.fleet.board import HOST, REDIRECT, SEED, AreaLog, entries_of
-from larbinpy.fleet.journal import Journal, pack
+from larbinpy.fleet.journal import ShardJournal, pack
 from larbinpy.fleet.redis.board import RedisBoard
 from larbinpy.fleet.redis.overview import Asker
-from larbinpy.fleet.vault import Away, CrawlState, SiteWait, Then
+from larbinpy.fleet.vault import Away, FleetState, SiteWait, Then
 from larbinpy.frontier.admission import Admission, key_of
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.lifecycle import Judgement, SiteLifecycle
@@ -93,7 +93,7 @@ class SiteState:
         lifecycle: SiteLifecycle,
         counts: SiteCounts,
         traps: Traps,
-        journal: Journal,
+        journal: ShardJournal,
         shard_of: Callable[[str], int],
     ) -> None:
         self._lifecycle = lifecycle
@@ -171,13 +171,13 @@ class SharedAdmission(Admission):
     """Remembers what is new here, and passes on the links that other nodes decide on."""
 
     # Attributes, since the constructor is that of `Admission`.
-    journal: Journal
+    journal: ShardJournal
     shard_of: Callable[[str], int]
     # The URLs that were passed on. When a shard comes here, they must not look as if they were
     # queued: then all are forgotten, and some passed on again.
     _passed_on: FingerprintTable
 
-    def begin(self, journal: Journal, shard_of: Callable[[str], int]) -> None:
+    def begin(self, journal: ShardJournal, shard_of: Callable[[str], int]) -> None:
         """Note URLs in `journal`, by the shards of their sites."""
         self.journal = journal
         self.shard_of = shard_of
@@ -284,7 +284,7 @@ def _kind(url: Url) -> Kind:
 class SharedSequencer(Sequencer):
     """Notes the URLs that are decided."""
 
-    journal: Journal
+    journal: ShardJournal
 
     def take(self, most: int) -> Iterator[Url]:
         for url in super().take(most):
@@ -349,7 +349,7 @@ class SharedFrontier(Frontier):
     _site_state: SiteState
 
     def begin(
-        self, journal: Journal, shard_of: Callable[[str], int], area: SeedArea | None = None
+        self, journal: ShardJournal, shard_of: Callable[[str], int], area: SeedArea | None = None
     ) -> None:
         """Note URLs in `journal`, by the shards of their sites; called before the first one.
 
@@ -470,10 +470,10 @@ class Seeding:
         if not self._sent and self._waiting:
             self.post(lambda state: None)
 
-    def post(self, then: Then[CrawlState]) -> None:
+    def post(self, then: Then[FleetState]) -> None:
         """Post what waits, or the first part of it; what was lost on its way waits again."""
 
-        def posted(state: CrawlState | Away) -> None:
+        def posted(state: FleetState | Away) -> None:
             if isinstance(state, Away):
                 self._waiting[:0] = self._sent
             self._sent = []

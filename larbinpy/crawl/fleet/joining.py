@@ -29,7 +29,7 @@ from larbinpy.dns.cache import NameCache
 from larbinpy.dns.resolver import Resolver
 from larbinpy.errors import UserError
 from larbinpy.fleet.board import AreaLog
-from larbinpy.fleet.board import Found as OnBoard
+from larbinpy.fleet.board import FoundCrawl as OnBoard
 from larbinpy.fleet.identity import (
     Identity,
     SavedNode,
@@ -45,13 +45,13 @@ from larbinpy.fleet.identity import (
     shared,
     to_steer,
 )
-from larbinpy.fleet.journal import Journal
+from larbinpy.fleet.journal import ShardJournal
 from larbinpy.fleet.ownership import shard_of
 from larbinpy.fleet.redis.board import RedisBoard, RedisNames
 from larbinpy.fleet.redis.client import Client
-from larbinpy.fleet.redis.overview import Asker, Found, Overview, Places
-from larbinpy.fleet.redis.wire import Address
-from larbinpy.fleet.vault import Crawl, CrawlState
+from larbinpy.fleet.redis.overview import Asker, Overview, Places, SeenCrawl
+from larbinpy.fleet.redis.wire import CrawlAddress
+from larbinpy.fleet.vault import FleetState, SharedCrawl
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.output.plug import Feeder
 from larbinpy.storage.seen import UnsavedSeen
@@ -59,14 +59,14 @@ from larbinpy.storage.site_counts import UnsavedSiteCounts
 from larbinpy.storage.state import SavedValue, Start
 
 
-class Entry:
+class EntryCheck:
     """Checks a node with this `config`; `before` is the node whose state its folder has."""
 
     def __init__(
         self,
         overview: Overview,
         asker: Asker,
-        address: Address,
+        address: CrawlAddress,
         config: Config,
         before: SavedNode | None,
     ) -> None:
@@ -76,9 +76,9 @@ class Entry:
         self._config = config
         self._before = before
 
-    def find(self, start: Start, *, begins: bool) -> Found | None:
+    def find(self, start: Start, *, begins: bool) -> SeenCrawl | None:
         """The crawl to join; None if the node can make it, as it `begins` one. Raises UserError."""
-        found: Found | None = self._asker.ask(self._overview.find)
+        found: SeenCrawl | None = self._asker.ask(self._overview.find)
         if found is None:
             self._check_beginning(start, begins)
         else:
@@ -102,7 +102,7 @@ class Entry:
                 f"{self._address}: there is no such crawl; give a URL or startUrl to begin it"
             )
 
-    def _check_folder(self, found: Found) -> None:
+    def _check_folder(self, found: SeenCrawl) -> None:
         if self._before is not None and self._before.crawl != found.id:
             self._check_crawl(self._before)
             raise of_another(Path(self._config.state_dir))
@@ -111,7 +111,7 @@ class Entry:
         if before.name != self._address.name:
             raise of_another(Path(self._config.state_dir), before.name)
 
-    def _check_name(self, found: Found) -> None:
+    def _check_name(self, found: SeenCrawl) -> None:
         """Refuse a name that another node has, and bury those that had it and are dead."""
         share = "" if self._before is None else self._before.share
         own = session_name(self._config.node, share)
@@ -149,7 +149,7 @@ class Fleet:
         self,
         config: Config,
         vault: RedisBoard,
-        crawl: Crawl,
+        crawl: SharedCrawl,
         changed: Collection[str],
         asker: Asker,
         context: Context,
@@ -157,7 +157,7 @@ class Fleet:
         self.config = config
         self.vault = vault
         self.crawl = crawl
-        self.journal = Journal()
+        self.journal = ShardJournal()
         #: Parts of the state beside those of the crawl itself.
         self.parts = {"journal": self.journal}
         #: Keywords whose values were changed while the crawl ran; `config` has them.
@@ -165,7 +165,7 @@ class Fleet:
         # The crawl began when its first node did; set by `enter`.
         self._limit_at = inf
         # Seeds may begin it again.
-        self._was_finished = crawl.state is CrawlState.FINISHED
+        self._was_finished = crawl.state is FleetState.FINISHED
         name = vault.client.address.name
         self._identity = Identity(crawl.id, name, Path(config.state_dir))
         vault.first_limit = to_steer(OnBoard(crawl, {}, 0, 0)).limit_page
@@ -182,7 +182,7 @@ class Fleet:
     @property
     def keeps_seeds(self) -> bool:
         """A session that ends before the crawl has its first seeds gives them again."""
-        return self.crawl.state is CrawlState.NEW
+        return self.crawl.state is FleetState.NEW
 
     @classmethod
     def open(
@@ -206,17 +206,17 @@ class Fleet:
         """
         config, poller, clock = context.config, context.poller, context.clock
         refuse(config)
-        node, address = as_node(config), Address.of(config.join)
+        node, address = as_node(config), CrawlAddress.of(config.join)
         before = None if start is Start.SCRATCH else saved_node(Path(node.state_dir))
         client = Client(poller, clock, address)
         context.closing.callback(client.close)
         asker = Asker(client, poller, clock, is_stopped, say=say if rejoins or before else None)
-        entry = Entry(Overview(client), asker, address, node, before)
+        entry = EntryCheck(Overview(client), asker, address, node, before)
         found = entry.find(start, begins=seeds or config.input_port > 0)
         vault = RedisBoard(client)
         if found is None:
             settings = {**shared(config), "shards": str(config.shards)}
-            crawl = Crawl(token_hex(8), settings, CrawlState.NEW, created=True)
+            crawl = SharedCrawl(token_hex(8), settings, FleetState.NEW, created=True)
             changed: Collection[str] = ()
         else:
             there: OnBoard = asker.ask(vault.find)
@@ -233,7 +233,7 @@ class Fleet:
         """
         vault, crawl = self.vault, self.crawl
         if crawl.created:
-            made: Crawl = self._asker.ask(partial(vault.open, crawl.settings, id=crawl.id))
+            made: SharedCrawl = self._asker.ask(partial(vault.open, crawl.settings, id=crawl.id))
             if made.id != crawl.id:
                 raise Restart("another node has made the crawl meanwhile")
         found: OnBoard = self._asker.ask(partial(vault.find, begin=True))
@@ -241,8 +241,8 @@ class Fleet:
             raise Restart("the crawl was replaced by another one meanwhile")
         if self.config.limit_time:
             self._limit_at = self._clock() + found.started + self.config.limit_time - found.now
-        if found.crawl.state is CrawlState.STOPPED:
-            self._asker.ask(partial(vault.declare, CrawlState.STOPPED, CrawlState.RUNNING))
+        if found.crawl.state is FleetState.STOPPED:
+            self._asker.ask(partial(vault.declare, FleetState.STOPPED, FleetState.RUNNING))
         self.crawl = crawl._replace(state=found.crawl.state)
         return list(vault.client.warnings)
 
@@ -257,7 +257,7 @@ class Fleet:
             mine = self.config.state_dir
             how = "was finished" if self._was_finished else "goes on"
             return [f"{where}: this crawl {how}, only {mine} was emptied; {forgets}"]
-        if self.crawl.state is CrawlState.FINISHED:
+        if self.crawl.state is FleetState.FINISHED:
             return [f"{where}: this crawl is finished; {forgets}"]
         return []
 
@@ -297,7 +297,7 @@ class Fleet:
             seeding.add(url)
         post_all(seeding, self._asker)
         if urls:
-            self.crawl = self.crawl._replace(state=CrawlState.RUNNING)
+            self.crawl = self.crawl._replace(state=FleetState.RUNNING)
         return True
 
     def member(self, frontier: Frontier, mode: Mode, feeder: Feeder) -> Membership:

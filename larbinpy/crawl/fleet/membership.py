@@ -28,11 +28,11 @@ from larbinpy.crawl.on_disk import OnDisk
 from larbinpy.fetch.fetcher import Fetcher
 from larbinpy.fetch.options import Request
 from larbinpy.fleet.identity import Identity, has_ended, session_name
-from larbinpy.fleet.journal import Journal
+from larbinpy.fleet.journal import ShardJournal
 from larbinpy.fleet.node import Node, Thinning
 from larbinpy.fleet.ownership import shards_by_site
 from larbinpy.fleet.redis.board import RedisBoard
-from larbinpy.fleet.vault import Away, CrawlState, Part, Vault
+from larbinpy.fleet.vault import Away, FleetState, Part, Vault
 from larbinpy.loop.clock import Clock
 from larbinpy.observe.snapshot import Totals
 from larbinpy.output.plug import NO_FEEDER, Feeder
@@ -271,7 +271,7 @@ class Membership:
     def __init__(
         self,
         vault: RedisBoard,
-        journal: Journal,
+        journal: ShardJournal,
         frontier: SharedFrontier,
         config: Config,
         identity: Identity,
@@ -394,7 +394,7 @@ class Membership:
         self.node.step(now)
         self._thinning.step()
         self.steering.step(now)
-        if self.node.state is CrawlState.STOPPED:
+        if self.node.state is FleetState.STOPPED:
             self._mode.stop = True
         if self.node.refused:
             raise Restart(self.node.refused)
@@ -405,11 +405,11 @@ class Membership:
 
     @property
     def _goes_on(self) -> bool:
-        return self.node.state not in (CrawlState.FINISHED, CrawlState.STOPPED)
+        return self.node.state not in (FleetState.FINISHED, FleetState.STOPPED)
 
     def has_others(self) -> bool:
         """Whether URLs may still come from other nodes, or from those that add seeds."""
-        return self.node.state is not CrawlState.FINISHED
+        return self.node.state is not FleetState.FINISHED
 
     # As a feeder:
 
@@ -421,7 +421,7 @@ class Membership:
 
     @property
     def _why_closed(self) -> str:
-        if self.node.state is CrawlState.PAUSED:
+        if self.node.state is FleetState.PAUSED:
             return "the fleet is paused"
         if not self.node.session:
             return "this node joins the fleet"

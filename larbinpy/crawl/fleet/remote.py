@@ -39,8 +39,8 @@ from larbinpy.fleet.ownership import shard_of
 from larbinpy.fleet.redis.board import RedisBoard
 from larbinpy.fleet.redis.client import Client
 from larbinpy.fleet.redis.overview import Asker
-from larbinpy.fleet.redis.wire import Address
-from larbinpy.fleet.vault import NOBODY, Away, CrawlState, Standing, Then
+from larbinpy.fleet.redis.wire import CrawlAddress
+from larbinpy.fleet.vault import NOBODY, Away, FleetState, ShardLook, Then
 from larbinpy.loop.clock import Clock, clock
 from larbinpy.loop.poller import Poller
 from larbinpy.url import fault, login_of, masked_typed
@@ -158,9 +158,9 @@ SAVE = Order(all_did, _LONG)
 EXPLAIN = Order(explained, _LONG, is_settled)
 #: The state that a command brings, and those that it ends.
 STATES = {
-    "pause": (CrawlState.PAUSED, (CrawlState.RUNNING,)),
-    "resume": (CrawlState.RUNNING, (CrawlState.PAUSED,)),
-    "stop": (CrawlState.STOPPED, (CrawlState.PAUSED, CrawlState.NEW, CrawlState.RUNNING)),
+    "pause": (FleetState.PAUSED, (FleetState.RUNNING,)),
+    "resume": (FleetState.RUNNING, (FleetState.PAUSED,)),
+    "stop": (FleetState.STOPPED, (FleetState.PAUSED, FleetState.NEW, FleetState.RUNNING)),
 }
 
 
@@ -173,7 +173,7 @@ _SUMMED = ("pages", "replies", "bytes", "links", "sites", "seen")
 _RATES = ("pages_s", "bytes_s", "busy")
 
 
-def status_of(name: str, board: Board, shards: Sequence[Standing]) -> Status:
+def status_of(name: str, board: Board, shards: Sequence[ShardLook]) -> Status:
     """The whole crawl: sums, and what each node has reported."""
     nodes = [
         {**report.status, "name": node, "age_s": report.age, "alive": board.is_alive(node)}
@@ -198,7 +198,7 @@ def status_of(name: str, board: Board, shards: Sequence[Standing]) -> Status:
     }
 
 
-def _shards(board: Board, shards: Sequence[Standing]) -> dict[str, int]:
+def _shards(board: Board, shards: Sequence[ShardLook]) -> dict[str, int]:
     owned = Counter(shard.own for shard in shards)
     served = sum(count for own, count in owned.items() if own in board.sessions)
     return {
@@ -231,7 +231,7 @@ def redis_of(servers: Iterable[Mapping[str, str]]) -> list[dict[str, Any]]:
 def _state(status: Status) -> str:
     """The crawl, its state, and the number of its nodes."""
     state = status["state"]
-    if state == CrawlState.RUNNING.value and not status["running"]:
+    if state == FleetState.RUNNING.value and not status["running"]:
         # Its nodes have left at a limit, or have died.
         state = "unfinished"
     return f"{status['name']}: {state}, {counted(status['running'], 'node')}"
@@ -414,7 +414,7 @@ class Remote:
         self._clock = clock
         self._watch = watch
         self._poller = Poller()
-        self._client = Client(self._poller, clock, Address.of(join))
+        self._client = Client(self._poller, clock, CrawlAddress.of(join))
         self._asker = Asker(self._client, self._poller, clock)
         self._board = RedisBoard(self._client)
         try:
@@ -456,7 +456,7 @@ class Remote:
         return board
 
     def status(self) -> Status:
-        shards: Sequence[Standing] = self._ask(self._board.look)
+        shards: Sequence[ShardLook] = self._ask(self._board.look)
         return status_of(self.name, self.board(), shards)
 
     def servers(self) -> list[dict[str, str]]:

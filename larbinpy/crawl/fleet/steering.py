@@ -24,11 +24,11 @@ from larbinpy.crawl.fleet.frontier import Seeding
 from larbinpy.crawl.fleet.remote import EXPLAIN, STATES, Gathering, searched, shown_database
 from larbinpy.crawl.mode import Mode
 from larbinpy.fleet.board import Board, Drawn, PageShare
-from larbinpy.fleet.journal import Journal
+from larbinpy.fleet.journal import ShardJournal
 from larbinpy.fleet.node import Node
 from larbinpy.fleet.ownership import shard_of
 from larbinpy.fleet.redis.board import RedisBoard
-from larbinpy.fleet.vault import Away, CrawlState, Session
+from larbinpy.fleet.vault import Away, FleetState, NodeSession
 from larbinpy.loop.clock import Clock
 from larbinpy.observe.explain import decided
 from larbinpy.observe.report.log import first_time
@@ -246,7 +246,7 @@ class Orders:
         """`node` is the name under which the answers are given."""
         self._board = board
         self._node = node
-        self._asked = Session()
+        self._asked = NodeSession()
         self._last = (0, 0)
         self._open: list[_Open] = []
         #: Executes an order; the steps end with the answer.
@@ -297,7 +297,7 @@ class Steering:
         self,
         board: RedisBoard,
         node: Node,
-        journal: Journal,
+        journal: ShardJournal,
         config: Config,
         mode: Mode,
         clock: Clock,
@@ -309,7 +309,7 @@ class Steering:
         self._mode = mode
         self._clock = clock
         # What is asked here outlives the sessions of the node.
-        self._asked = Session()
+        self._asked = NodeSession()
         self._work: Work | None = None
         self._reports = Reports(board, node, config)
         self._page_limit = PageLimit(board, config.limit_page, mode)
@@ -335,7 +335,7 @@ class Steering:
         work = self._work
         if work is None:
             return
-        self._mode.paused = self._node.state is CrawlState.PAUSED
+        self._mode.paused = self._node.state is FleetState.PAUSED
         self._reports.step(work, now)
         self.orders.step()
         # A node that cannot join must not keep a share.
@@ -378,7 +378,7 @@ class Steering:
         for before in befores:
             self._declare(before, state)
 
-    def _declare(self, old: CrawlState, new: CrawlState) -> None:
+    def _declare(self, old: FleetState, new: FleetState) -> None:
         again = partial(self._declare, old, new)
         self._board.declare(old, new, self._asked.then(_ignore, again))
 

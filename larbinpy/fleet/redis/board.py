@@ -31,14 +31,23 @@ from socket import AF_INET, AF_INET6, inet_ntop, inet_pton
 from typing import Any, NamedTuple
 
 from larbinpy.errors import UserError
-from larbinpy.fleet.board import AreaLog, Board, Drawn, Found, Report
+from larbinpy.fleet.board import AreaLog, Board, Drawn, FoundCrawl, NodeReport
 from larbinpy.fleet.redis import scripts
 from larbinpy.fleet.redis.client import Client
-from larbinpy.fleet.redis.link import AWAY, Link, Request
+from larbinpy.fleet.redis.link import AWAY, RedisCall, RedisLink
 from larbinpy.fleet.redis.scripts import Keys, slot_of
 from larbinpy.fleet.redis.vault import FORMAT, RedisVault
 from larbinpy.fleet.redis.wire import Argument, pack
-from larbinpy.fleet.vault import Away, Crawl, CrawlState, Part, Present, Standing, Then, Verdict
+from larbinpy.fleet.vault import (
+    Answered,
+    Away,
+    FleetState,
+    Part,
+    Present,
+    ShardLook,
+    SharedCrawl,
+    Then,
+)
 
 #: Keys that a server looks at in one call.
 _SCANNED = 1000
@@ -65,11 +74,11 @@ class Forgetting:
         for link in masters:
             self._scan(link, b"0")
 
-    def _scan(self, link: Link, cursor: bytes) -> None:
+    def _scan(self, link: RedisLink, cursor: bytes) -> None:
         data = pack("SCAN", cursor, "MATCH", "lb:*", "COUNT", _SCANNED)
-        link.send(Request(data, partial(self._scanned, link)))
+        link.send(RedisCall(data, partial(self._scanned, link)))
 
-    def _scanned(self, link: Link, reply: Any) -> None:
+    def _scanned(self, link: RedisLink, reply: Any) -> None:
         if not isinstance(reply, list):
             self._away = True
             self._end()
@@ -295,13 +304,13 @@ class RedisBoard(RedisVault):
 
     # -- the crawl
 
-    def find(self, then: Then[Found], *, begin: bool = False, cleared: bool = False) -> None:
+    def find(self, then: Then[FoundCrawl], *, begin: bool = False, cleared: bool = False) -> None:
         """Find the crawl. `step` raises UserError if there is none.
 
         `begin`: its time begins now, if it has not; `cleared`: find also what `clear` has left.
         """
 
-        def found(reply: Any) -> Found:
+        def found(reply: Any) -> FoundCrawl:
             fields = _table(reply[0])
             if not fields.get("id"):
                 raise UserError(f"{self.client.address}: {_NO_CRAWL}")
@@ -310,13 +319,13 @@ class RedisBoard(RedisVault):
             settings = json.loads(fields["settings"])
             self._id, self._shards = fields["id"], int(settings["shards"])
             self._runs = set(fields.get("runs", "").split())
-            crawl = Crawl(self._id, settings, CrawlState(fields["state"]), created=False)
+            crawl = SharedCrawl(self._id, settings, FleetState(fields["state"]), created=False)
             changed = {
                 name.removeprefix("set:"): text
                 for name, text in fields.items()
                 if name.startswith("set:")
             }
-            return Found(crawl, changed, float(fields.get("started", 0)), float(reply[1]))
+            return FoundCrawl(crawl, changed, float(fields.get("started", 0)), float(reply[1]))
 
         data = FIND.call(self._keys.crawl, int(begin))
         self.client.when_open(partial(self._send, data, then, found))
@@ -336,7 +345,7 @@ class RedisBoard(RedisVault):
         def board(reply: Any) -> Board:
             state, sessions, reports, limit, left, now = reply
             return Board(
-                CrawlState(state.decode()),
+                FleetState(state.decode()),
                 {session: int(counter) for session, counter in _table(sessions).items()},
                 {node: _report(text, float(now)) for node, text in sorted(_table(reports).items())},
                 int(limit or 0),
@@ -349,8 +358,8 @@ class RedisBoard(RedisVault):
 
     # -- orders
 
-    def beat(self, session: str, then: Then[Present | Verdict]) -> None:
-        def beaten(answer: Present | Verdict | Away) -> None:
+    def beat(self, session: str, then: Then[Present | Answered]) -> None:
+        def beaten(answer: Present | Answered | Away) -> None:
             if isinstance(answer, Present):
                 for order, text in answer.orders:
                     self.on_order(order, text)
@@ -393,21 +402,21 @@ class RedisBoard(RedisVault):
 
     # -- seeds, and the end
 
-    def seed(self, letters: Mapping[int, bytes], then: Then[CrawlState]) -> None:
+    def seed(self, letters: Mapping[int, bytes], then: Then[FleetState]) -> None:
         """Post seeds; a finished crawl then runs again."""
 
-        def posted(answer: Verdict | Away) -> None:
+        def posted(answer: Answered | Away) -> None:
             if isinstance(answer, Away):
                 then(answer)
                 return
             data = SEEDED.call(self._keys.crawl, self._id)
-            self._send(data, then, lambda reply: CrawlState(reply.decode()))
+            self._send(data, then, lambda reply: FleetState(reply.decode()))
 
         self.post(letters, posted)
 
-    def look(self, then: Then[Sequence[Standing]]) -> None:
+    def look(self, then: Then[Sequence[ShardLook]]) -> None:
         def known(number: Any) -> None:
-            def looked(answer: Sequence[Standing] | Away) -> None:
+            def looked(answer: Sequence[ShardLook] | Away) -> None:
                 if not isinstance(answer, Away):
                     self._additions = self._additions[1], number or b"0"
                 then(answer)
@@ -420,17 +429,17 @@ class RedisBoard(RedisVault):
         data = pack("HGET", self._keys.crawl, "seeded")
         self._send(data, known, lambda number: number)
 
-    def declare(self, old: CrawlState, new: CrawlState, then: Then[CrawlState]) -> None:
-        if new is not CrawlState.FINISHED:
+    def declare(self, old: FleetState, new: FleetState, then: Then[FleetState]) -> None:
+        if new is not FleetState.FINISHED:
             super().declare(old, new, then)
             return
         # Two looks have proven the end, unless seeds came since before the first of them.
         data = FINISH.call(self._keys.crawl, self._id, old.value, new.value, self._additions[0])
-        self._send(data, then, lambda reply: CrawlState(reply.decode()))
+        self._send(data, then, lambda reply: FleetState(reply.decode()))
 
     # -- the area of the seeds
 
-    def join(self, session: str, then: Then[Present | Verdict]) -> None:
+    def join(self, session: str, then: Then[Present | Answered]) -> None:
         if self.area is not None:
             self.area.begin()
         super().join(session, self._after_area(then))
@@ -448,7 +457,7 @@ class RedisBoard(RedisVault):
 
         super().collect(positions, collected)
 
-    def post(self, letters: Mapping[int, bytes], then: Then[Verdict]) -> None:
+    def post(self, letters: Mapping[int, bytes], then: Then[Answered]) -> None:
         def published(answer: Any) -> None:
             if isinstance(answer, Away):
                 then(answer)
@@ -521,9 +530,9 @@ def _table(flat: Sequence[bytes]) -> dict[str, str]:
     return dict(zip(texts[::2], texts[1::2], strict=True))
 
 
-def _report(text: str, now: float) -> Report:
+def _report(text: str, now: float) -> NodeReport:
     time, _, status = text.partition(" ")
-    return Report(max(0.0, now - float(time)), json.loads(status))
+    return NodeReport(max(0.0, now - float(time)), json.loads(status))
 
 
 def _of_format(form: str) -> str:

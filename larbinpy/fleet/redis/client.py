@@ -19,10 +19,10 @@ from math import inf
 import hiredis
 
 from larbinpy.fleet.redis import scripts
-from larbinpy.fleet.redis.link import AWAY, Connection, Link, Request, Then
-from larbinpy.fleet.redis.scripts import Redirect, lost, wrong_type
+from larbinpy.fleet.redis.link import AWAY, Connection, RedisCall, RedisLink, Then
+from larbinpy.fleet.redis.scripts import Moved, lost, wrong_type
 from larbinpy.fleet.redis.topology import LATER, SOON, Topology
-from larbinpy.fleet.redis.wire import Address, keys_of, pack
+from larbinpy.fleet.redis.wire import CrawlAddress, keys_of, pack
 from larbinpy.fleet.vault import Away
 from larbinpy.loop.clock import Clock
 from larbinpy.loop.poller import Poller
@@ -48,7 +48,7 @@ _ASKING = pack("ASKING")
 class Client:
     """The client of the Redis at `address`; `step` has to be called in each turn of the loop."""
 
-    def __init__(self, poller: Poller, clock: Clock, address: Address) -> None:
+    def __init__(self, poller: Poller, clock: Clock, address: CrawlAddress) -> None:
         self.clock = clock
         #: The address, with the name of the crawl.
         self.address = address
@@ -56,9 +56,9 @@ class Client:
         self.lost = ""
         # Requests whose master is not known, those to be sent again at a time, and those to be
         # answered with AWAY.
-        self._held: list[Request] = []
-        self._again: list[tuple[float, Request]] = []
-        self._dropped: list[Request] = []
+        self._held: list[RedisCall] = []
+        self._again: list[tuple[float, RedisCall]] = []
+        self._dropped: list[RedisCall] = []
         # Called when all masters have been reached, and at the next step.
         self._waiting: list[Callable[[], None]] = []
         self._soon: list[Callable[[], None]] = []
@@ -117,9 +117,9 @@ class Client:
 
     def send(self, slot: int, data: bytes, then: Then) -> None:
         """Send a command to the master of `slot` at the next step."""
-        self.route(Request(data, then, slot))
+        self.route(RedisCall(data, then, slot))
 
-    def route(self, request: Request) -> None:
+    def route(self, request: RedisCall) -> None:
         """Send a request to the master of its slot at the next step."""
         if self.lost:
             self._dropped.append(request)
@@ -140,7 +140,7 @@ class Client:
 
     # -- what the topology reports
 
-    def reroute(self, requests: Iterable[Request]) -> None:
+    def reroute(self, requests: Iterable[RedisCall]) -> None:
         held, self._held = self._held, []
         for request in (*requests, *held):
             if request.slot < 0:
@@ -157,7 +157,7 @@ class Client:
         unsent = [request for link in self.topology.links for request in link.take_unsent()]
         self.reroute([*unsent, *(request for _, request in again)])
 
-    def _failed(self, link: Link, request: Request, error: hiredis.ReplyError) -> None:
+    def _failed(self, link: RedisLink, request: RedisCall, error: hiredis.ReplyError) -> None:
         """Send the request to another server or later, or give up."""
         text = str(error)
         inner = _IN_SCRIPT(text)
@@ -165,18 +165,18 @@ class Client:
         if request.slot < 0:
             request.then(error)
         elif word == "MOVED":
-            if self.topology.moved(Redirect.of(text, link.server)):
+            if self.topology.moved(Moved.of(text, link.server)):
                 self.route(request)
             else:
                 self._send_in(SOON, request)
         elif word == "ASK":
-            target = self.topology.link(Redirect.of(text, link.server).server)
+            target = self.topology.link(Moved.of(text, link.server).server)
             target.start()
-            target.send(Request(_ASKING, _ignore))
+            target.send(RedisCall(_ASKING, _ignore))
             target.send(request)
         elif word == "NOSCRIPT":
             for load in scripts.LOADS:
-                link.send(Request(load, partial(self._loaded, link)))
+                link.send(RedisCall(load, partial(self._loaded, link)))
             link.send(request)
         elif word in _PASSING:
             self._put_off(link, request, word)
@@ -189,15 +189,15 @@ class Client:
             self._give_up(link, f": {text[:200]}")
             request.then(AWAY)
 
-    def _send_in(self, seconds: float, request: Request) -> None:
+    def _send_in(self, seconds: float, request: RedisCall) -> None:
         self._again.append((self.clock() + seconds, request))
 
-    def _loaded(self, link: Link, reply: object) -> None:
+    def _loaded(self, link: RedisLink, reply: object) -> None:
         """Without the scripts, requests would be sent again and again."""
         if isinstance(reply, hiredis.ReplyError):
             self._give_up(link, f": {str(reply)[:200]}")
 
-    def _find_wrong(self, link: Link, request: Request) -> None:
+    def _find_wrong(self, link: RedisLink, request: RedisCall) -> None:
         """Name the key that has another type than it must: Redis does not."""
 
         def typed(key: bytes, reply: object) -> None:
@@ -206,14 +206,14 @@ class Client:
                 self._give_up(link, f" {why}")
 
         for key in keys_of(request.data):
-            link.send(Request(pack("TYPE", key), partial(typed, key)))
+            link.send(RedisCall(pack("TYPE", key), partial(typed, key)))
         # Whoever asked will ask again, until the next step says why not.
         request.then(AWAY)
 
-    def _give_up(self, link: Link, why: str) -> None:
+    def _give_up(self, link: RedisLink, why: str) -> None:
         self.topology.fail(f"Redis {link.server}{why}")
 
-    def _put_off(self, link: Link, request: Request, word: str) -> None:
+    def _put_off(self, link: RedisLink, request: RedisCall, word: str) -> None:
         self._send_in(LATER if _PASSING[word] else SOON, request)
         if _PASSING[word]:
             self._passing = f"Redis {link.server} {_PASSING[word]}"
@@ -252,7 +252,7 @@ class Settling:
     def begin(self) -> None:
         """Write to each master, each by one of its slots."""
         topology = self._client.topology
-        first: dict[Link | None, int] = {}
+        first: dict[RedisLink | None, int] = {}
         for slot in self._keys:
             link = topology.owner(slot)
             first.setdefault(link if link is not None and link.is_ready else None, slot)
@@ -267,12 +267,12 @@ class Settling:
                 self._write(link, slot)
         self._end()
 
-    def _write(self, link: Link | None, slot: int) -> None:
+    def _write(self, link: RedisLink | None, slot: int) -> None:
         data = pack("SET", self._keys[slot], "", "PX", 1000)
-        request = Request(data, lambda reply: self._written(reply, link, request), slot)
+        request = RedisCall(data, lambda reply: self._written(reply, link, request), slot)
         self._client.route(request)
 
-    def _written(self, reply: object, planned: Link | None, request: Request) -> None:
+    def _written(self, reply: object, planned: RedisLink | None, request: RedisCall) -> None:
         if reply is AWAY:
             self._away = True
         elif planned is None or request.link is not planned:
@@ -280,11 +280,11 @@ class Settling:
             self._again = True
         else:
             connection = planned.connection
-            planned.send(Request(_WAIT, lambda reply: self._waited(reply, planned, connection)))
+            planned.send(RedisCall(_WAIT, lambda reply: self._waited(reply, planned, connection)))
             return
         self._end()
 
-    def _waited(self, reply: object, link: Link, connection: Connection | None) -> None:
+    def _waited(self, reply: object, link: RedisLink, connection: Connection | None) -> None:
         if reply is AWAY:
             self._away = True
         elif not isinstance(reply, int) or not reply or link.connection is not connection:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import hiredis
 
-from larbinpy.fleet.redis.wire import Server, pack, read_info
+from larbinpy.fleet.redis.wire import Endpoint, pack, read_info
 from larbinpy.fleet.vault import Away
 from larbinpy.loop.clock import Clock
 from larbinpy.loop.poller import READ, WRITE, Poller
@@ -35,7 +35,7 @@ _NOTHING = object()
 Then = Callable[[Any], None]
 
 
-class Request:
+class RedisCall:
     """A packed command. `slot` is that of its key, or -1: only this server can answer it."""
 
     __slots__ = ("data", "link", "slot", "then")
@@ -48,7 +48,7 @@ class Request:
         self.link: object = None
 
 
-class Place(NamedTuple):
+class SystemAddress(NamedTuple):
     """An address of a server, as the system takes it."""
 
     family: int
@@ -58,12 +58,14 @@ class Place(NamedTuple):
 class Connection:
     """A connection of `link` to `place`. Raises OSError if the system refuses it at once."""
 
-    def __init__(self, poller: Poller, clock: Clock, link: "Link", place: Place) -> None:
+    def __init__(
+        self, poller: Poller, clock: Clock, link: "RedisLink", place: SystemAddress
+    ) -> None:
         self._poller = poller
         self._clock = clock
         self._link = link
         self._reader = hiredis.Reader(notEnoughData=_NOTHING)
-        self._sent: deque[Request] = deque()
+        self._sent: deque[RedisCall] = deque()
         # Bytes of `_sent` that the system has not taken.
         self._rest = memoryview(b"")
         self._is_open = self._is_closed = False
@@ -95,7 +97,7 @@ class Connection:
         """When a silent server counts as away; None while nothing is due."""
         return self._due if self._sent or not self._is_open else None
 
-    def close(self) -> list[Request]:
+    def close(self) -> list[RedisCall]:
         """Close; return the requests that were not answered."""
         if not self._is_closed:
             self._is_closed = True
@@ -105,7 +107,7 @@ class Connection:
         self._sent.clear()
         return unanswered
 
-    def send(self, queue: deque[Request]) -> None:
+    def send(self, queue: deque[RedisCall]) -> None:
         """Send from the front of `queue`, as far as there is room."""
         sent = self._sent
         if not sent:
@@ -201,10 +203,10 @@ _NO_PASSWORD = (
 #: The answer of a request whose connection ended.
 AWAY = Away()
 
-Failed = Callable[["Link", Request, hiredis.ReplyError], None]
+Failed = Callable[["RedisLink", RedisCall, hiredis.ReplyError], None]
 
 
-class State(Enum):
+class LinkState(Enum):
     STOPPED = auto()
     WAITING = auto()
     CONNECTING = auto()
@@ -212,7 +214,7 @@ class State(Enum):
     READY = auto()
 
 
-class Link:
+class RedisLink:
     """The link to `server`; `greeting` is sent at the start of each connection.
 
     `changed` hears that it is ready, with a new `info`, or away: `trouble` says why. `failed` gets
@@ -223,14 +225,14 @@ class Link:
         self,
         poller: Poller,
         clock: Clock,
-        server: Server,
+        server: Endpoint,
         login: tuple[str, ...],
         greeting: tuple[bytes, ...],
-        changed: Callable[["Link"], None],
+        changed: Callable[["RedisLink"], None],
         failed: Failed,
     ) -> None:
         self.server = server
-        self.state = State.STOPPED
+        self.state = LinkState.STOPPED
         #: One line while it is not ready; "" otherwise.
         self.trouble = ""
         #: Whether it is not ready for a reason that waiting does not mend.
@@ -248,10 +250,10 @@ class Link:
         self._login = pack("AUTH", *login) if login else b""
         self._greeting = greeting
         # A host may have several addresses, and a server listen at one of them.
-        self._places: list[Place] = []
+        self._places: list[SystemAddress] = []
         # Places that are left for this try.
         self._untried = 0
-        self._queue: deque[Request] = deque()
+        self._queue: deque[RedisCall] = deque()
         self._wait = _FIRST_WAIT
         # When to connect again.
         self._due = 0.0
@@ -262,19 +264,19 @@ class Link:
 
     @property
     def is_ready(self) -> bool:
-        return self.state is State.READY
+        return self.state is LinkState.READY
 
     @property
     def deadline(self) -> float | None:
         """When `step` has something to do at the latest; None: nothing but socket events."""
         if self.connection is not None:
             return self.connection.deadline
-        return self._due if self.state is State.WAITING else None
+        return self._due if self.state is LinkState.WAITING else None
 
     @property
     def has_unsent(self) -> bool:
         """Whether `step` has something to send now."""
-        if self.connection is None or self.state is not State.READY:
+        if self.connection is None or self.state is not LinkState.READY:
             return False
         return bool(self._queue) and self.connection.has_room
 
@@ -284,12 +286,12 @@ class Link:
 
     # -- what its owner does
 
-    def send(self, request: Request) -> None:
+    def send(self, request: RedisCall) -> None:
         """Send at the next step."""
         request.link = self
         self._queue.append(request)
 
-    def take_unsent(self) -> list[Request]:
+    def take_unsent(self) -> list[RedisCall]:
         """Take back what was not sent."""
         taken = list(self._queue)
         self._queue.clear()
@@ -297,15 +299,15 @@ class Link:
 
     def start(self) -> None:
         """Connect at the next step, if it is stopped."""
-        if self.state is State.STOPPED:
-            self.state = State.WAITING
+        if self.state is LinkState.STOPPED:
+            self.state = LinkState.WAITING
             self._due = self._clock()
             self._wait = _FIRST_WAIT
 
     def stop(self) -> None:
         """End the connection and do not make another."""
         self.trouble = ""
-        self._end(State.STOPPED)
+        self._end(LinkState.STOPPED)
 
     def drop(self, why: str, *, refuses: bool = False) -> None:
         """End the connection; another one is made after a while."""
@@ -313,23 +315,23 @@ class Link:
         self.trouble = why
         self._due = self._clock() + self._wait
         self._wait = min(2 * self._wait, _LONGEST_WAIT)
-        self._end(State.WAITING)
+        self._end(LinkState.WAITING)
         self._changed(self)
 
     def step(self, now: float) -> None:
         """Connect when it is time, send what waits, and notice a silent server."""
         connection = self.connection
         if connection is None:
-            if self.state is State.WAITING and now >= self._due:
+            if self.state is LinkState.WAITING and now >= self._due:
                 self._begin()
             return
         due = connection.deadline
         if due is not None and now >= due:
             self.drop("does not answer")
-        elif self._queue and self.state is State.READY:
+        elif self._queue and self.state is LinkState.READY:
             connection.send(self._queue)
 
-    def _end(self, state: State) -> None:
+    def _end(self, state: LinkState) -> None:
         connection, self.connection = self.connection, None
         self.state = state
         for request in connection.close() if connection is not None else ():
@@ -350,7 +352,7 @@ class Link:
         self._untried -= 1
         place = self._places.pop(0)
         self._places.append(place)
-        self.state = State.CONNECTING
+        self.state = LinkState.CONNECTING
         try:
             self.connection = Connection(self._poller, self._clock, self, place)
         except OSError as error:
@@ -359,18 +361,18 @@ class Link:
     def opened(self) -> None:
         """Log in, and ask who is there."""
         assert self.connection is not None
-        self.state = State.GREETING
-        first = [Request(self._login, self._logged_in)] if self._login else []
-        self.connection.send(deque([*first, Request(_INFO, self._informed)]))
+        self.state = LinkState.GREETING
+        first = [RedisCall(self._login, self._logged_in)] if self._login else []
+        self.connection.send(deque([*first, RedisCall(_INFO, self._informed)]))
 
     def _logged_in(self, reply: object) -> None:
-        if isinstance(reply, hiredis.ReplyError) and self.state is State.GREETING:
+        if isinstance(reply, hiredis.ReplyError) and self.state is LinkState.GREETING:
             # Redis repeats nothing of a password in its errors, but others may.
             why = f"refuses the login ({str(reply).partition(' ')[0]})"
             self.drop(why, refuses=True)
 
     def _informed(self, reply: object) -> None:
-        if self.state is not State.GREETING:
+        if self.state is not LinkState.GREETING:
             return
         if isinstance(reply, hiredis.ReplyError):
             asks = str(reply).startswith("NOAUTH")
@@ -386,23 +388,23 @@ class Link:
             self.drop("is loading its data")
             return
         self.info = info
-        self.state = State.READY
+        self.state = LinkState.READY
         self.trouble = ""
         self._wait = _FIRST_WAIT
-        self._queue.extendleft(Request(data, _ignore) for data in reversed(self._greeting))
+        self._queue.extendleft(RedisCall(data, _ignore) for data in reversed(self._greeting))
         self._changed(self)
 
     # -- what the connection reports
 
-    def failed(self, request: Request, error: hiredis.ReplyError) -> None:
-        if self.state is State.READY:
+    def failed(self, request: RedisCall, error: hiredis.ReplyError) -> None:
+        if self.state is LinkState.READY:
             self._failed(self, request, error)
         else:
             request.then(error)
 
     def ended(self, why: str) -> None:
         """Try the next address of the server, or all again after a while."""
-        if self.state is State.CONNECTING and self._untried:
+        if self.state is LinkState.CONNECTING and self._untried:
             if self.connection is not None:
                 self.connection.close()
                 self.connection = None
@@ -411,12 +413,12 @@ class Link:
             self.drop(why)
 
 
-def _places_of(server: Server) -> list[Place]:
+def _places_of(server: Endpoint) -> list[SystemAddress]:
     """The addresses of a server. Raises OSError."""
     if not server.port:
-        return [Place(socket.AF_UNIX, server.host)]
+        return [SystemAddress(socket.AF_UNIX, server.host)]
     found = socket.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM)
-    return [Place(family, address) for family, _, _, _, address in found]
+    return [SystemAddress(family, address) for family, _, _, _, address in found]
 
 
 def _ignore(_reply: object) -> None:

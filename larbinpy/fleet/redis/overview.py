@@ -19,8 +19,8 @@ from larbinpy.fleet.redis.board import CLEARED, Forgetting
 from larbinpy.fleet.redis.client import Client
 from larbinpy.fleet.redis.scripts import Keys
 from larbinpy.fleet.redis.topology import RedisAway, Topology
-from larbinpy.fleet.redis.wire import Server, pack
-from larbinpy.fleet.vault import DEAD, Away, CrawlState, Then
+from larbinpy.fleet.redis.wire import Endpoint, pack
+from larbinpy.fleet.vault import DEAD, Away, FleetState, Then
 from larbinpy.loop.clock import Clock
 from larbinpy.loop.poller import Poller
 
@@ -31,7 +31,7 @@ class Places:
     def __init__(self, topology: Topology) -> None:
         self._topology = topology
         # By server, with the addresses that its name had when it was first seen.
-        self._known: dict[Server, frozenset[str]] = {}
+        self._known: dict[Endpoint, frozenset[str]] = {}
 
     def has(self, address: str, port: int) -> bool:
         """Whether one of the servers is at this port of `address`, or of this machine with it."""
@@ -43,7 +43,7 @@ class Places:
                     return True
         return False
 
-    def _addresses(self, server: Server) -> frozenset[str]:
+    def _addresses(self, server: Endpoint) -> frozenset[str]:
         known = self._known.get(server)
         if known is None:
             found = [server.host]
@@ -87,20 +87,20 @@ return 1
 """
 
 
-class Found(NamedTuple):
+class SeenCrawl(NamedTuple):
     """A crawl that exists."""
 
     id: str
-    state: CrawlState
+    state: FleetState
     #: Counter of beats by session; that of a living one grows each second.
     sessions: dict[str, int]
 
     @property
     def is_new(self) -> bool:
         """Whether it has no seeds yet, as the first node could not start."""
-        return self.state is CrawlState.NEW
+        return self.state is FleetState.NEW
 
-    def living(self, before: "Found | None") -> list[str]:
+    def living(self, before: "SeenCrawl | None") -> list[str]:
         """The nodes that have beaten since an earlier look."""
         counters = {} if before is None else before.sessions
         return [
@@ -118,7 +118,7 @@ class Overview:
         self._name = client.address.name
         self._keys = Keys(self._name)
 
-    def find(self, then: Then[Found | None]) -> None:
+    def find(self, then: Then[SeenCrawl | None]) -> None:
         """Look for the crawl; None if there is none."""
         replies: list[Any] = []
 
@@ -135,7 +135,7 @@ class Overview:
                 return
             pairs = zip(counters[::2], counters[1::2], strict=True)
             sessions = {session.decode(): int(counter) for session, counter in pairs}
-            then(Found(own.decode(), CrawlState(state.decode()), sessions))
+            then(SeenCrawl(own.decode(), FleetState(state.decode()), sessions))
 
         keys = self._keys
         for command in (pack("HMGET", keys.crawl, "id", "state"), pack("HGETALL", keys.beats)):
@@ -226,7 +226,9 @@ class Asker:
         while self._clock() < until:
             self._turn(until)
 
-    def living(self, overview: Overview, first: Found, *, until_dead: bool = False) -> list[str]:
+    def living(
+        self, overview: Overview, first: SeenCrawl, *, until_dead: bool = False
+    ) -> list[str]:
         """The nodes of a crawl that was found that beat, after watching them for a while.
 
         `until_dead`: as long as nodes watch before they bury one.
@@ -236,7 +238,7 @@ class Asker:
         living: list[str] = []
         for _ in range(ceil((DEAD if until_dead else _WATCHED) / _LOOK)):
             self.wait(_LOOK)
-            now: Found | None = self.ask(overview.find)
+            now: SeenCrawl | None = self.ask(overview.find)
             if now is not None and (living := now.living(first)):
                 break
         return living

@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from hashlib import sha1
 from typing import Any, NamedTuple, Self
 
-from larbinpy.fleet.redis.wire import Argument, Server, pack
+from larbinpy.fleet.redis.wire import Argument, Endpoint, pack
 
 SLOTS = 16384
 
@@ -46,19 +46,19 @@ class Master(NamedTuple):
     """A master: `id` is that of its node, which it keeps when its address changes."""
 
     id: str
-    server: Server
-    replicas: tuple[Server, ...]
+    server: Endpoint
+    replicas: tuple[Endpoint, ...]
 
 
 class SlotMap:
     """Owners of slots, as one node of the Cluster knows them."""
 
     def __init__(self) -> None:
-        self.masters: dict[Server, Master] = {}
-        self.owners: list[Server | None] = [None] * SLOTS
+        self.masters: dict[Endpoint, Master] = {}
+        self.owners: list[Endpoint | None] = [None] * SLOTS
 
     @classmethod
-    def of(cls, reply: Any, asked: Server) -> Self:
+    def of(cls, reply: Any, asked: Endpoint) -> Self:
         """Parse the reply to CLUSTER SLOTS of the server `asked`.
 
         Raises ValueError if it is no such reply.
@@ -87,27 +87,27 @@ class SlotMap:
         return [master for master in self.masters.values() if master.id not in known]
 
 
-class Redirect(NamedTuple):
+class Moved(NamedTuple):
     """MOVED or ASK: the server that has the slot, or gets it."""
 
     slot: int
-    server: Server
+    server: Endpoint
 
     @classmethod
-    def of(cls, error: str, asked: Server) -> Self:
+    def of(cls, error: str, asked: Endpoint) -> Self:
         """Parse `MOVED 3999 127.0.0.1:6381`; without a host it is that of the server `asked`."""
         _, slot, place = error.split(" ")[:3]
         host, _, port = place.rpartition(":")
-        return cls(int(slot), Server(host.strip("[]") or asked.host, int(port)))
+        return cls(int(slot), Endpoint(host.strip("[]") or asked.host, int(port)))
 
 
-def _server(node: Any, asked: Server) -> Server:
+def _server(node: Any, asked: Endpoint) -> Endpoint:
     # A node that does not know its own address leaves it out: it is the one that was asked.
     host = bytes(node[0] or b"").decode()
-    return Server(asked.host if host in ("", "?") else host, int(node[1]))
+    return Endpoint(asked.host if host in ("", "?") else host, int(node[1]))
 
 
-class Kind(NamedTuple):
+class KeyKind(NamedTuple):
     """What a key has: its type, as Redis calls it, and in words."""
 
     type: str
@@ -116,22 +116,22 @@ class Kind(NamedTuple):
 
 #: By the part of a key after the name of the crawl, and the shard.
 _KINDS = {
-    "crawl": Kind("hash", "the crawl"),
-    "beats": Kind("hash", "the list of nodes"),
-    "orders": Kind("stream", "orders to nodes"),
-    "nodes": Kind("hash", "reports of nodes"),
-    "answer": Kind("list", "answers of nodes"),
-    "pages": Kind("hash", "what was drawn of limitPage"),
-    "hosts": Kind("zset", "the area of the seeds"),
-    "h": Kind("hash", "the owner of some hosts"),
-    "s": Kind("list", "URLs seen of some hosts"),
-    "b": Kind("hash", "queued URLs of some hosts"),
-    "i": Kind("list", "links between nodes"),
-    "c": Kind("hash", "limits and pauses of some hosts"),
-    "w": Kind("string", "a mark"),
-    "a": Kind("string", "the turn at an address"),
-    "n": Kind("hash", "addresses of names"),
-    "absent": Kind("stream", "names that do not exist"),
+    "crawl": KeyKind("hash", "the crawl"),
+    "beats": KeyKind("hash", "the list of nodes"),
+    "orders": KeyKind("stream", "orders to nodes"),
+    "nodes": KeyKind("hash", "reports of nodes"),
+    "answer": KeyKind("list", "answers of nodes"),
+    "pages": KeyKind("hash", "what was drawn of limitPage"),
+    "hosts": KeyKind("zset", "the area of the seeds"),
+    "h": KeyKind("hash", "the owner of some hosts"),
+    "s": KeyKind("list", "URLs seen of some hosts"),
+    "b": KeyKind("hash", "queued URLs of some hosts"),
+    "i": KeyKind("list", "links between nodes"),
+    "c": KeyKind("hash", "limits and pauses of some hosts"),
+    "w": KeyKind("string", "a mark"),
+    "a": KeyKind("string", "the turn at an address"),
+    "n": KeyKind("hash", "addresses of names"),
+    "absent": KeyKind("stream", "names that do not exist"),
 }
 
 
@@ -198,7 +198,7 @@ class Keys:
         return b"%b%x" % (self._names, bucket)
 
 
-class Script:
+class LuaScript:
     """Lua for EVALSHA, with the number of its keys; it touches no others."""
 
     def __init__(self, keys: int, text: str) -> None:
@@ -218,7 +218,7 @@ class Script:
 
 
 #: Makes the crawl, or finds it: id, settings, state, run ids of its time, whether it was made.
-OPEN = Script(
+OPEN = LuaScript(
     1,
     """
 local made = 0
@@ -233,7 +233,7 @@ return {has[1], has[2], has[3], has[4], has[5], made}
 )
 
 #: crawl: old state, new one, id -> the state afterwards.
-DECLARE = Script(
+DECLARE = LuaScript(
     1,
     """
 local has = redis.call('HMGET', KEYS[1], 'state', 'id')
@@ -250,7 +250,7 @@ TAKEN = 0
 
 #: crawl, beats, orders: id, session -> counters, state, id of the last order; or 0, if a node of
 #: this name has a session of another share; or nothing.
-JOIN = Script(
+JOIN = LuaScript(
     3,
     """
 local has = redis.call('HMGET', KEYS[1], 'id', 'state')
@@ -269,7 +269,7 @@ return {redis.call('HGETALL', KEYS[2]), has[2], last[1] and last[1][1] or '0-0'}
 
 #: crawl, beats, orders: id, session, id of the last order that was read -> counters, state,
 #: orders, time of Redis (ms); or nothing.
-BEAT = Script(
+BEAT = LuaScript(
     3,
     """
 local has = redis.call('HMGET', KEYS[1], 'id', 'state')
@@ -283,7 +283,7 @@ return {redis.call('HGETALL', KEYS[2]), has[2],
 )
 
 #: beats: session, counter; an empty counter stands for any.
-BURY = Script(
+BURY = LuaScript(
     1,
     """
 if ARGV[2] == '' or redis.call('HGET', KEYS[1], ARGV[1]) == ARGV[2] then
@@ -296,7 +296,7 @@ return 1
 #: For several shards, h, s, b and i of each -> owner, number, owed lines, inbox elements of each.
 #: The error LOST names a key that must have more, and what the shard has left: whether there are
 #: owed lines, or the elements of its inbox.
-LOOK = Script(
+LOOK = LuaScript(
     4,
     """
 local found = {}
@@ -320,7 +320,7 @@ return found
 )
 
 #: h, i: an element for the inbox.
-POST = Script(
+POST = LuaScript(
     2,
     """
 redis.call('HINCRBY', KEYS[1], 'in', 1)
@@ -330,7 +330,7 @@ return redis.call('RPUSH', KEYS[2], ARGV[1])
 
 #: For several shards, i of each: position in each -> places among KEYS and elements of those
 #: that have some.
-COLLECT = Script(
+COLLECT = LuaScript(
     1,
     """
 local found = {}
@@ -346,7 +346,7 @@ return found
 )
 
 #: h: owner, number, session -> 1, new number; or 0, number, owner.
-TAKE = Script(
+TAKE = LuaScript(
     1,
     """
 local h = redis.call('HMGET', KEYS[1], 'own', 'n')
@@ -378,7 +378,7 @@ if n ~= tonumber(ARGV[2]) then return n end
 #: that clock may be put back. A full Redis refuses the
 #: first write, and once a script has written it refuses no more: the commit is done as a whole or
 #: not at all.
-COMMIT = Script(
+COMMIT = LuaScript(
     5,
     _FENCE
     + """
@@ -413,7 +413,7 @@ return -1
 )
 
 #: h: session, number.
-LEAVE = Script(
+LEAVE = LuaScript(
     1,
     _FENCE
     + """
@@ -424,7 +424,7 @@ return -1
 
 #: Turn: value, ms, value that has outlasted its time -> the time of Redis (ms), if it is granted;
 #: else the value that it has, and for how long (ms).
-TURN = Script(
+TURN = LuaScript(
     1,
     """
 local has = redis.call('GET', KEYS[1])
@@ -437,7 +437,7 @@ return time[1] * 1000 + math.floor(time[2] / 1000)
 
 #: Turn: begin of its value, new value, ms. Renews it; one that expired, or was forgotten, is
 #: granted again.
-RENEW = Script(
+RENEW = LuaScript(
     1,
     """
 local has = redis.call('GET', KEYS[1])
@@ -449,7 +449,7 @@ return 1
 
 #: Turn: begin of its value, new value, ms. Ends it; one that expired, or was forgotten, rests all
 #: the same.
-REST = Script(
+REST = LuaScript(
     1,
     """
 local has = redis.call('GET', KEYS[1])
@@ -466,7 +466,7 @@ return 1
 #: Names of a bucket: key, value, number of names at most, the minute now as in a value. Each new
 #: name looks at two others at random, and removes them if they have expired: so no more than about
 #: half of them have. If there are too many all the same, one of these two goes, too.
-LEARN = Script(
+LEARN = LuaScript(
     1,
     """
 if redis.call('HSET', KEYS[1], ARGV[1], ARGV[2]) == 0 then return 0 end

@@ -15,9 +15,9 @@ import hiredis
 
 from larbinpy.errors import UserError
 from larbinpy.fleet.redis import scripts
-from larbinpy.fleet.redis.link import AWAY, Failed, Link, Request
-from larbinpy.fleet.redis.scripts import Redirect, SlotMap
-from larbinpy.fleet.redis.wire import Address, Server, pack, read_info
+from larbinpy.fleet.redis.link import AWAY, Failed, RedisCall, RedisLink
+from larbinpy.fleet.redis.scripts import Moved, SlotMap
+from larbinpy.fleet.redis.wire import CrawlAddress, Endpoint, pack, read_info
 from larbinpy.loop.clock import Clock
 from larbinpy.loop.poller import Poller
 
@@ -26,11 +26,11 @@ class Runs:
     """The run of each server that was connected last, by our clock."""
 
     def __init__(self) -> None:
-        self._ids: dict[Server, str] = {}
+        self._ids: dict[Endpoint, str] = {}
         # Since when each remembers all turns; never earlier than in truth.
-        self._since: dict[Server, float] = {}
+        self._since: dict[Endpoint, float] = {}
 
-    def connected(self, server: Server, info: Mapping[str, str], now: float) -> bool:
+    def connected(self, server: Endpoint, info: Mapping[str, str], now: float) -> bool:
         """Note a server that is connected now; whether it was started anew since the last time."""
         before, run = self._ids.get(server), info["run_id"]
         if before == run:
@@ -42,11 +42,11 @@ class Runs:
         self._since[server] = now - max(0.0, uptime)
         return before is not None
 
-    def took_over(self, server: Server, now: float) -> None:
+    def took_over(self, server: Endpoint, now: float) -> None:
         """Note a server that has become a master."""
         self._since[server] = now
 
-    def since(self, server: Server) -> float:
+    def since(self, server: Endpoint) -> float:
         """When a server started or took over; inf if it was never connected."""
         return self._since.get(server, inf)
 
@@ -97,15 +97,15 @@ class Topology:
     """The servers at `address`, and the masters among them.
 
     When masters have changed, `reroute` sends requests, and those without a master, to the new
-    ones. `forget` hears why writes that were acknowledged may be gone. `failed` is that of `Link`.
+    ones. `forget` hears why writes that were acknowledged may be gone. `failed` is as in a link.
     """
 
     def __init__(
         self,
         poller: Poller,
         clock: Clock,
-        address: Address,
-        reroute: Callable[[Iterable[Request]], None],
+        address: CrawlAddress,
+        reroute: Callable[[Iterable[RedisCall]], None],
         forget: Callable[[str], None],
         failed: Failed,
     ) -> None:
@@ -115,9 +115,9 @@ class Topology:
         self._reroute = reroute
         self._forget = forget
         self._failed = failed
-        self._links: dict[Server, Link] = {}
+        self._links: dict[Endpoint, RedisLink] = {}
         # The connected master of a single Redis, or the owners of the slots of a Cluster.
-        self._single: Link | None = None
+        self._single: RedisLink | None = None
         self._map: SlotMap | None = None
         self._runs = Runs()
         self._is_looking = False
@@ -139,34 +139,34 @@ class Topology:
         return self._map is not None
 
     @property
-    def masters(self) -> list[Link]:
+    def masters(self) -> list[RedisLink]:
         """The links to the masters, connected or not."""
         if self._map is not None:
             return [self.link(server) for server in self._map.masters]
         return [self._single] if self._single is not None else []
 
     @property
-    def links(self) -> list[Link]:
+    def links(self) -> list[RedisLink]:
         return list(self._links.values())
 
     @property
-    def servers(self) -> set[Server]:
+    def servers(self) -> set[Endpoint]:
         """All servers, with the replicas of a Cluster."""
         return {*self._links, *self._replicas}
 
     @property
-    def _replicas(self) -> set[Server]:
+    def _replicas(self) -> set[Endpoint]:
         masters = self._map.masters.values() if self._map is not None else ()
         return {replica for master in masters for replica in master.replicas}
 
-    def owner(self, slot: int) -> Link | None:
+    def owner(self, slot: int) -> RedisLink | None:
         """The link to the master of `slot`, if that is known."""
         if self._map is None:
             return self._single
         server = self._map.owners[slot]
         return self.link(server) if server is not None else None
 
-    def replicas(self, link: Link) -> int:
+    def replicas(self, link: RedisLink) -> int:
         """The number of replicas that a master has."""
         if self._map is not None and link.server in self._map.masters:
             return len(self._map.masters[link.server].replicas)
@@ -217,12 +217,12 @@ class Topology:
         for link in self._links.values():
             link.stop()
 
-    def link(self, server: Server) -> Link:
+    def link(self, server: Endpoint) -> RedisLink:
         """The link to a server, which is made if there is none."""
         link = self._links.get(server)
         if link is None:
             login = self._address.login
-            link = Link(
+            link = RedisLink(
                 self._poller,
                 self._clock,
                 server,
@@ -258,13 +258,13 @@ class Topology:
 
     # -- what links report
 
-    def _changed(self, link: Link) -> None:
+    def _changed(self, link: RedisLink) -> None:
         if link.is_ready:
             self._take_in(link)
         else:
             self._miss(link)
 
-    def _take_in(self, link: Link) -> None:
+    def _take_in(self, link: RedisLink) -> None:
         """Check a connected server, and take it in."""
         info, server = link.info, link.server
         if why := refusal(info):
@@ -284,7 +284,7 @@ class Topology:
         else:
             self._take_single(link, is_anew=is_anew)
 
-    def _take_single(self, link: Link, *, is_anew: bool) -> None:
+    def _take_single(self, link: RedisLink, *, is_anew: bool) -> None:
         last, self._single = self._single, link
         if last not in (None, link) and not is_anew:
             self._forget(f"Redis {link.server} took over")
@@ -293,12 +293,12 @@ class Topology:
                 self._retire(other)
         self._release()
 
-    def _retire(self, link: Link) -> None:
+    def _retire(self, link: RedisLink) -> None:
         """End a link to a server that is no master."""
         self._reroute(link.take_unsent())
         link.stop()
 
-    def _miss(self, link: Link) -> None:
+    def _miss(self, link: RedisLink) -> None:
         """Look for who has taken over."""
         if self._map is not None:
             if link.server not in self._map.masters:
@@ -316,9 +316,9 @@ class Topology:
             self._look_in(SOON)
         elif self._single is not None:
             link = self._single
-            link.send(Request(_INFO_REPLICATION, lambda reply: _note_replicas(link, reply)))
+            link.send(RedisCall(_INFO_REPLICATION, lambda reply: _note_replicas(link, reply)))
 
-    def moved(self, to: Redirect) -> bool:
+    def moved(self, to: Moved) -> bool:
         """Note that a slot is at another master; whether that one is known."""
         is_known = self._map is not None and to.server in self._map.masters
         if self._map is not None and is_known:
@@ -329,7 +329,7 @@ class Topology:
     def _look_in(self, seconds: float) -> None:
         self._look_due = min(self._look_due, self._clock() + seconds)
 
-    def _look(self, at: Link | None = None) -> None:
+    def _look(self, at: RedisLink | None = None) -> None:
         """Ask a server for the owners of all slots."""
         self._look_due = inf
         if self._is_looking:
@@ -343,9 +343,9 @@ class Topology:
             self._look_in(LATER)
             return
         self._is_looking = True
-        asked.send(Request(_CLUSTER_SLOTS, lambda reply: self._looked(asked, reply)))
+        asked.send(RedisCall(_CLUSTER_SLOTS, lambda reply: self._looked(asked, reply)))
 
-    def _looked(self, asked: Link, reply: object) -> None:
+    def _looked(self, asked: RedisLink, reply: object) -> None:
         self._is_looking = False
         if reply is AWAY or isinstance(reply, hiredis.ReplyError):
             self._look_in(LATER)
@@ -379,6 +379,6 @@ class Topology:
         self._release()
 
 
-def _note_replicas(link: Link, reply: object) -> None:
+def _note_replicas(link: RedisLink, reply: object) -> None:
     if isinstance(reply, bytes):
         link.info["connected_slaves"] = read_info(reply).get("connected_slaves", "0")

@@ -19,21 +19,21 @@ from larbinpy.errors import UserError
 from larbinpy.fleet.redis import scripts
 from larbinpy.fleet.redis.client import Client, Settling
 from larbinpy.fleet.redis.scripts import Keys, slot_of
-from larbinpy.fleet.redis.wire import Argument, Server, pack
+from larbinpy.fleet.redis.wire import Argument, Endpoint, pack
 from larbinpy.fleet.vault import (
+    Answered,
     Away,
     Behind,
     Commit,
-    Crawl,
-    CrawlState,
+    FleetState,
+    Gained,
     Owned,
     Part,
     Present,
+    ShardLook,
+    SharedCrawl,
     SiteWait,
-    Standing,
-    Taken,
     Then,
-    Verdict,
 )
 
 #: Seconds by which a clock may be away from the last answer that told it, and the part of the time
@@ -89,7 +89,7 @@ class RedisTurns:
         self._own: dict[str, bytes] = {}
         # The value of each turn that others have, and when its time is over by the own clock.
         self._others: dict[str, tuple[bytes, float]] = {}
-        self._clocks: dict[Server, ServerClock] = {}
+        self._clocks: dict[Endpoint, ServerClock] = {}
         self._news: list[str] = []
 
     def begin(self, session: str) -> None:
@@ -179,7 +179,7 @@ class RedisTurns:
             self._extend(scripts.REST, address, token, b":" + self._value(token, ms), ms)
 
     def _extend(
-        self, script: scripts.Script, address: str, token: bytes, value: bytes, ms: int
+        self, script: scripts.LuaScript, address: str, token: bytes, value: bytes, ms: int
     ) -> None:
         key = self._keys.turn(address)
         self._client.send(slot_of(key), script.call(key, token, value, ms), _ignore)
@@ -226,10 +226,10 @@ class RedisVault:
 
     # -- the crawl
 
-    def open(self, settings: Mapping[str, str], then: Then[Crawl], id: str = "") -> None:
+    def open(self, settings: Mapping[str, str], then: Then[SharedCrawl], id: str = "") -> None:
         fresh = id or token_hex(8)
 
-        def opened(reply: Any) -> Crawl:
+        def opened(reply: Any) -> SharedCrawl:
             own, text, state, runs, form, made = reply
             if form.decode() != FORMAT:
                 why = f"{self.client.address}: made by another version of larbinpy"
@@ -240,46 +240,46 @@ class RedisVault:
             self._shards = int(found["shards"])
             # After a lost answer it was made by this node all the same.
             created = bool(made) or self._id == fresh
-            return Crawl(self._id, found, CrawlState(state.decode()), created)
+            return SharedCrawl(self._id, found, FleetState(state.decode()), created)
 
         def call() -> None:
             # The runs are known when all servers are.
             runs = " ".join(sorted(self.client.topology.run_ids))
             text = json.dumps(dict(settings), sort_keys=True)
-            arguments = (fresh, text, CrawlState.NEW.value, runs, FORMAT)
+            arguments = (fresh, text, FleetState.NEW.value, runs, FORMAT)
             self._send(scripts.OPEN.call(self._keys.crawl, *arguments), then, opened)
 
         self.client.when_open(call)
 
-    def declare(self, old: CrawlState, new: CrawlState, then: Then[CrawlState]) -> None:
+    def declare(self, old: FleetState, new: FleetState, then: Then[FleetState]) -> None:
         data = scripts.DECLARE.call(self._keys.crawl, old.value, new.value, self._id)
-        self._send(data, then, lambda reply: CrawlState(reply.decode()))
+        self._send(data, then, lambda reply: FleetState(reply.decode()))
 
     # -- members
 
-    def join(self, session: str, then: Then[Present | Verdict]) -> None:
+    def join(self, session: str, then: Then[Present | Answered]) -> None:
         keys = self._keys
         self.client.resume()
         self._turns.begin(session)
         self._written.clear()
 
-        def joined(reply: Any) -> Present | Verdict:
+        def joined(reply: Any) -> Present | Answered:
             if reply is None:
-                return Verdict.GONE
+                return Answered.GONE
             if reply == scripts.TAKEN:
-                return Verdict.TAKEN
+                return Answered.TAKEN
             self._order = reply[2].decode()
             return _present(reply[0], reply[1], ())
 
         data = scripts.JOIN.call(keys.crawl, keys.beats, keys.orders, self._id, session)
         self._send(data, then, joined)
 
-    def beat(self, session: str, then: Then[Present | Verdict]) -> None:
+    def beat(self, session: str, then: Then[Present | Answered]) -> None:
         keys, asked = self._keys, self.client.clock()
 
-        def beaten(reply: Any) -> Present | Verdict:
+        def beaten(reply: Any) -> Present | Answered:
             if reply is None:
-                return Verdict.GONE
+                return Answered.GONE
             self._turns.told(keys.slot, reply[3] / 1000, asked)
             if reply[2]:
                 self._order = reply[2][-1][0].decode()
@@ -290,24 +290,24 @@ class RedisVault:
         data = scripts.BEAT.call(*names, self._id, session, self._order)
         self._send(data, then, beaten)
 
-    def bury(self, session: str, counter: int, then: Then[Verdict]) -> None:
+    def bury(self, session: str, counter: int, then: Then[Answered]) -> None:
         self._remove(session, str(counter), then)
 
-    def quit(self, session: str, then: Then[Verdict]) -> None:
+    def quit(self, session: str, then: Then[Answered]) -> None:
         self._remove(session, "", then)
 
-    def _remove(self, session: str, counter: str, then: Then[Verdict]) -> None:
+    def _remove(self, session: str, counter: str, then: Then[Answered]) -> None:
         data = scripts.BURY.call(self._keys.beats, session, counter)
         self._send(data, then, _done)
 
     # -- shards
 
-    def look(self, then: Then[Sequence[Standing]]) -> None:
+    def look(self, then: Then[Sequence[ShardLook]]) -> None:
         groups = self._groups(range(self._shards))
 
-        def looked(replies: list[Any]) -> Sequence[Standing]:
+        def looked(replies: list[Any]) -> Sequence[ShardLook]:
             return [
-                Standing(own.decode(), int(n), int(owed), inbox)
+                ShardLook(own.decode(), int(n), int(owed), inbox)
                 for reply in replies
                 for own, n, owed, inbox in zip(*[iter(reply)] * 4, strict=True)
             ]
@@ -324,9 +324,9 @@ class RedisVault:
         size = 1 if self.client.topology.is_cluster else _TOGETHER
         return [shards[start : start + size] for start in range(0, len(shards), size)]
 
-    def take(self, shard: int, own: str, n: int, session: str, then: Then[Taken | Owned]) -> None:
-        def taken(reply: Any) -> Taken | Owned:
-            return Taken(reply[1]) if reply[0] else Owned(reply[2].decode(), reply[1])
+    def take(self, shard: int, own: str, n: int, session: str, then: Then[Gained | Owned]) -> None:
+        def taken(reply: Any) -> Gained | Owned:
+            return Gained(reply[1]) if reply[0] else Owned(reply[2].decode(), reply[1])
 
         self._write(
             shard, scripts.TAKE.call(self._keys.shard(shard).h, own, n, session), then, taken
@@ -381,7 +381,7 @@ class RedisVault:
         self.client.send(keys.slot, pack(b"HMGET", keys.b, *fields), _decode(then, found))
 
     def commit(
-        self, shard: int, session: str, n: int, commit: Commit, then: Then[Verdict | Behind]
+        self, shard: int, session: str, n: int, commit: Commit, then: Then[Answered | Behind]
     ) -> None:
         keys = self._keys.shard(shard)
         fields: list[Argument] = []
@@ -403,13 +403,13 @@ class RedisVault:
         )
         self._write(shard, data, then, _fenced)
 
-    def leave(self, shard: int, session: str, n: int, then: Then[Verdict | Behind]) -> None:
+    def leave(self, shard: int, session: str, n: int, then: Then[Answered | Behind]) -> None:
         data = scripts.LEAVE.call(self._keys.shard(shard).h, session, n)
         self._write(shard, data, then, _fenced)
 
     # -- letters
 
-    def post(self, letters: Mapping[int, bytes], then: Then[Verdict]) -> None:
+    def post(self, letters: Mapping[int, bytes], then: Then[Answered]) -> None:
         gather = _Gather(len(letters), then, _done)
         for place, (shard, letter) in enumerate(letters.items()):
             keys = self._keys.shard(shard)
@@ -417,7 +417,7 @@ class RedisVault:
             data = scripts.POST.call(keys.h, keys.i, letter)
             self.client.send(keys.slot, data, partial(gather.take, place))
         if not letters:
-            self.client.call_soon(partial(then, Verdict.DONE))
+            self.client.call_soon(partial(then, Answered.DONE))
 
     def collect(
         self, positions: Mapping[int, int], then: Then[Mapping[int, Sequence[bytes]]]
@@ -440,13 +440,13 @@ class RedisVault:
         if not groups:
             self.client.call_soon(partial(then, {}))
 
-    def flush(self, then: Then[Verdict]) -> None:
+    def flush(self, then: Then[Answered]) -> None:
         written, self._written = self._written, {}
 
         def settled(answer: Away | None) -> None:
             if answer is not None:
                 self._written = written | self._written
-            then(answer or Verdict.DONE)
+            then(answer or Answered.DONE)
 
         self.client.call_soon(Settling(self.client, written, settled).begin)
 
@@ -506,7 +506,7 @@ def _decode(then: Then[T], decode: Callable[[Any], T]) -> Callable[[Any], None]:
 def _present(counters: list[bytes], state: bytes, orders: Sequence[tuple[str, str]]) -> Present:
     pairs = zip(counters[::2], counters[1::2], strict=True)
     sessions = {session.decode(): int(counter) for session, counter in pairs}
-    return Present(sessions, CrawlState(state.decode()), orders)
+    return Present(sessions, FleetState(state.decode()), orders)
 
 
 def _of_sites(fields: list[bytes], now: float) -> tuple[dict[str, int], dict[str, SiteWait]]:
@@ -522,14 +522,14 @@ def _of_sites(fields: list[bytes], now: float) -> tuple[dict[str, int], dict[str
     return counts, waits
 
 
-def _fenced(reply: int) -> Verdict | Behind:
+def _fenced(reply: int) -> Answered | Behind:
     if reply == scripts.DONE:
-        return Verdict.DONE
-    return Verdict.FENCED if reply == scripts.FENCED else Behind(reply)
+        return Answered.DONE
+    return Answered.FENCED if reply == scripts.FENCED else Behind(reply)
 
 
-def _done(_replies: object) -> Verdict:
-    return Verdict.DONE
+def _done(_replies: object) -> Answered:
+    return Answered.DONE
 
 
 def _ignore(_reply: object) -> None:

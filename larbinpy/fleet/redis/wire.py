@@ -29,7 +29,7 @@ _HOST = re.compile(
 _NAME = re.compile(r"[\w.-]{1,64}", re.ASCII).fullmatch
 
 
-class Server(NamedTuple):
+class Endpoint(NamedTuple):
     """A server at a TCP port, or at a socket file (then `port` is 0 and `host` its path)."""
 
     host: str
@@ -41,10 +41,10 @@ class Server(NamedTuple):
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-class Address(NamedTuple):
+class CrawlAddress(NamedTuple):
     """The servers to ask first, the name of the crawl, and the login, which is never shown."""
 
-    servers: tuple[Server, ...]
+    servers: tuple[Endpoint, ...]
     name: str
     user: str = ""
     password: str = ""
@@ -64,7 +64,7 @@ class Address(NamedTuple):
         if not _NAME(name):
             raise UserError(f"{name[:80]!r} is no name of a crawl: letters, digits, '.', '_', '-'")
         if unix:
-            return cls((Server(unix["path"], 0),), name, "", _read(unix["file"]))
+            return cls((Endpoint(unix["path"], 0),), name, "", _read(unix["file"]))
         servers = tuple(_server(host) for host in match["hosts"].split(","))
         user, _, password = (match["login"] or "").partition(":")
         return cls(servers, name, unquote(user), unquote(password) or _read(match["file"]))
@@ -85,12 +85,12 @@ class Address(NamedTuple):
         return (self.password,) if self.password else ()
 
 
-def _server(text: str) -> Server:
+def _server(text: str) -> Endpoint:
     match = _HOST(text)
     port = int(match["port"] or PORT) if match else 0
     if match is None or not 0 < port < 1 << 16:
         raise UserError(f"{text[:80]!r} is not HOST[:PORT]")
-    return Server(match["host"].strip("[]"), port)
+    return Endpoint(match["host"].strip("[]"), port)
 
 
 def _read(path: str | None) -> str:

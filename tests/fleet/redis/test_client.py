@@ -7,11 +7,11 @@ import pytest
 
 from larbinpy.errors import UserError
 from larbinpy.fleet.redis.client import Settling
-from larbinpy.fleet.redis.link import AWAY, Request
+from larbinpy.fleet.redis.link import AWAY, RedisCall
 from larbinpy.fleet.redis.topology import LATER, SOON
 from larbinpy.fleet.redis.vault import RedisVault
 from larbinpy.fleet.redis.wire import pack
-from larbinpy.fleet.vault import Away, Standing, Verdict
+from larbinpy.fleet.vault import Answered, Away, ShardLook
 from tests.support.scriptedredis import CUT, ScriptedRedis, ScriptedWorld, owned
 
 PING = pack("PING")
@@ -126,7 +126,7 @@ def test_errors_of_a_question_to_one_server_are_its_answer(make: Make) -> None:
     answers: list[Any] = []
     world.servers[0].reply = replies("-OOM is full")
     [link] = world.client.topology.masters
-    link.send(Request(PING, answers.append))
+    link.send(RedisCall(PING, answers.append))
     world.rest()
     assert str(answers[0]) == "OOM is full"
     assert world.client.trouble == ""
@@ -268,7 +268,7 @@ def test_a_request_for_one_server_goes_to_no_other(make: Make) -> None:
     world = cluster(make, 1)
     world.open()
     answers: list[Any] = []
-    world.client.reroute([Request(PING, answers.append)])
+    world.client.reroute([RedisCall(PING, answers.append)])
     assert world.client.deadline < world.now, "the loop would sleep"
     world.rest()
     assert answers == [AWAY]
@@ -354,7 +354,7 @@ def test_a_flush_that_was_lost_is_made_up_for_by_the_next(make: Make) -> None:
     server.reply = lambda command: -1 if command[0] == b"EVALSHA" else 1
     vault.leave(3, "one.1", 1, left.append)
     world.rest()
-    assert left == [Verdict.DONE]
+    assert left == [Answered.DONE]
     flushes: list[Any] = []
     server.reply = lambda command: CUT
     vault.flush(flushes.append)
@@ -366,7 +366,7 @@ def test_a_flush_that_was_lost_is_made_up_for_by_the_next(make: Make) -> None:
     for waits in ([b"SET", b"WAIT"], []):
         vault.flush(flushes.append)
         world.until(lambda: flushes)
-        assert flushes.pop() is Verdict.DONE
+        assert flushes.pop() is Answered.DONE
         assert names(server) == waits
         server.said.clear()
 
@@ -396,7 +396,7 @@ def test_each_script_on_a_cluster_has_the_keys_of_one_slot(make: Make) -> None:
     looked: list[Any] = []
     vault.look(looked.append)
     world.until(lambda: looked)
-    assert looked == [[Standing("", 0, 0, 0)] * 5]
+    assert looked == [[ShardLook("", 0, 0, 0)] * 5]
     assert [command[2] for command in server.said] == [b"4"] * 5
     server.said.clear()
     server.reply = lambda command: []

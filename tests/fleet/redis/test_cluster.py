@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from larbinpy.fleet.redis.scripts import Keys
-from larbinpy.fleet.vault import Away, Behind, Taken, Verdict
+from larbinpy.fleet.vault import Answered, Away, Behind, Gained
 from tests.support.redisserver import ENGINES, Cluster, RedisServer, begin_move
 from tests.support.redisvault import Asker, commit_of
 
@@ -29,7 +29,7 @@ def member(cluster: Cluster, connect: Connect, session: str = "one.1") -> Asker:
 def take_all(asker: Asker, session: str = "one.1") -> None:
     answers = [asker.start("take", shard, "", 0, session) for shard in range(SHARDS)]
     asker.until(lambda: all(answers))
-    assert answers == [[Taken(1)]] * SHARDS
+    assert answers == [[Gained(1)]] * SHARDS
 
 
 def master_of(cluster: Cluster, slot: int) -> RedisServer:
@@ -49,9 +49,9 @@ def test_all_verbs_reach_the_right_masters(cluster: Cluster, connect: Connect) -
         for shard in range(SHARDS)
     ]
     one.until(lambda: all(commits))
-    assert commits == [[Verdict.DONE]] * SHARDS
-    assert one.post(dict.fromkeys(range(SHARDS), b"letter")) is Verdict.DONE
-    assert one.flush() is Verdict.DONE
+    assert commits == [[Answered.DONE]] * SHARDS
+    assert one.post(dict.fromkeys(range(SHARDS), b"letter")) is Answered.DONE
+    assert one.flush() is Answered.DONE
     letters = one.collect(dict.fromkeys(range(SHARDS), 0))
     assert letters == {shard: [b"letter"] for shard in range(SHARDS)}
     assert [tuple(standing) for standing in one.look()] == [("one.1", 2, 1, 1)] * SHARDS
@@ -67,7 +67,7 @@ def test_all_verbs_reach_the_right_masters(cluster: Cluster, connect: Connect) -
 def test_a_flush_waits_for_a_replica(cluster: Cluster, connect: Connect) -> None:
     one = member(cluster, connect)
     take_all(one)
-    assert one.flush() is Verdict.DONE
+    assert one.flush() is Answered.DONE
     master = master_of(cluster, KEYS.shard(0).slot)
     replicas = [node for node in cluster.nodes if node.info("role") == "slave"]
     replica = next(node for node in replicas if node.info("master_port") == str(master.port))
@@ -78,11 +78,11 @@ def test_a_flush_waits_for_a_replica(cluster: Cluster, connect: Connect) -> None
     assert flushed == []
     replica.signal(signal.SIGCONT)
     one.until(lambda: flushed)
-    assert flushed == [Verdict.DONE]
+    assert flushed == [Answered.DONE]
     one.leave(0, "one.1", 1)
     replica.end()
     # As soon as the Cluster takes it for dead there is nothing to wait for.
-    assert one.flush() is Verdict.DONE
+    assert one.flush() is Answered.DONE
 
 
 @on_each_engine
@@ -95,7 +95,7 @@ def test_a_failover_is_recognised_and_nothing_that_was_flushed_is_gone(
     for shard in range(SHARDS):
         done[shard] = one.start("commit", shard, "one.1", 1, commit_of(b"%08d" % shard))
     one.until(lambda: all(done.values()))
-    assert one.flush() is Verdict.DONE
+    assert one.flush() is Answered.DONE
     killed = master_of(cluster, KEYS.shard(0).slot)
     killed.end()
     answers = [
@@ -111,9 +111,9 @@ def test_a_failover_is_recognised_and_nothing_that_was_flushed_is_gone(
     assert one.vault.lost == "" and one.vault.up < 20
     for shard, standing in enumerate(one.surely("look")):
         taken = one.surely("take", shard, "one.1", standing.n, "one.2")
-        assert taken == Taken(standing.n + 1)
+        assert taken == Gained(standing.n + 1)
         assert one.load(shard, "").fingerprints.startswith(b"%08d" % shard)
-    assert one.surely("flush") is Verdict.DONE
+    assert one.surely("flush") is Answered.DONE
 
     two = connect(cluster.nodes[-1].port, "news")
     assert not two.open({}).created
@@ -137,7 +137,7 @@ def test_a_master_that_restarts_before_a_replica_takes_over(
     master.start()
     one.until(lambda: one.vault.lost)
     assert one.vault.lost == f"Redis 127.0.0.1:{master.port} was started anew"
-    assert one.join("one.2").sessions and one.take(0, "one.1", 1, "one.2") == Taken(2)
+    assert one.join("one.2").sessions and one.take(0, "one.1", 1, "one.2") == Gained(2)
 
 
 def test_an_orderly_failover_is_recognised(cluster: Cluster, connect: Connect) -> None:
@@ -168,7 +168,7 @@ def test_slots_move_while_commits_run(cluster: Cluster, connect: Connect) -> Non
             if answers is not None and not answers:
                 continue
             if answers:
-                assert answers in ([Verdict.DONE], [Behind(numbers[shard] + 1)]), answers
+                assert answers in ([Answered.DONE], [Behind(numbers[shard] + 1)]), answers
                 numbers[shard] += 1
             one_print = b"%02d%06d" % (shard, numbers[shard])
             prints[shard].append(one_print)
@@ -194,7 +194,7 @@ def test_slots_move_while_commits_run(cluster: Cluster, connect: Connect) -> Non
         for _ in range(10):
             go_on()
     one.until(lambda: all(waiting.values()))
-    assert one.flush() is Verdict.DONE
+    assert one.flush() is Answered.DONE
     assert one.vault.lost == "" and one.client.trouble == ""
     for shard in range(SHARDS):
         assert len(prints[shard]) > 5
@@ -207,12 +207,12 @@ def test_letters_reach_a_slot_that_is_moving(cluster: Cluster, connect: Connect)
     source = master_of(cluster, slot)
     target = next(node for node in cluster.nodes[:3] if node is not source)
     begin_move(cluster, slot, source, target)
-    assert one.take(5, "", 0, "one.1") == Taken(1), "by ASK, since the key is not at the source"
+    assert one.take(5, "", 0, "one.1") == Gained(1), "by ASK, since the key is not at the source"
     posted = one.start("post", {5: b"a"})
     one.run(0.3)
     assert posted == [], "its keys may be at two servers"
     cluster.move_slot(slot, source, target)
     one.until(lambda: posted)
-    assert one.post({5: b"b"}) is Verdict.DONE
+    assert one.post({5: b"b"}) is Answered.DONE
     assert one.collect({5: 0}) == {5: [b"a", b"b"]}
     assert one.vault.lost == ""

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from math import inf
 from pathlib import Path
 
-from larbinpy.fleet.vault import Away, Behind, Taken, Verdict
+from larbinpy.fleet.vault import Answered, Away, Behind, Gained
 from tests.support.cuttingproxy import CuttingProxy
 from tests.support.ports import free_port
 from tests.support.redisserver import Cluster, RedisServer, program_of
@@ -25,7 +25,7 @@ def proxied(connect: Connect, server: RedisServer) -> Iterator[tuple[Asker, Cutt
     proxy = CuttingProxy(asker.poller, server.port, port)
     try:
         asker.begin("one.1")
-        assert asker.take(0, "", 0, "one.1") == Taken(1)
+        assert asker.take(0, "", 0, "one.1") == Gained(1)
         yield asker, proxy
     finally:
         proxy.close()
@@ -47,7 +47,7 @@ def test_a_letter_whose_answer_was_lost_comes_twice(engine: RedisServer, connect
     with proxied(connect, engine) as (one, proxy):
         proxy.loses_answers = True
         assert isinstance(one.post({1: b"a", 2: b"b"}), Away)
-        assert one.surely("post", {1: b"a", 2: b"b"}) is Verdict.DONE
+        assert one.surely("post", {1: b"a", 2: b"b"}) is Answered.DONE
         assert one.collect({1: 0, 2: 0}) == {1: [b"a", b"a"], 2: [b"b", b"b"]}
 
 
@@ -55,7 +55,7 @@ def test_a_take_whose_answer_was_lost_is_taken(engine: RedisServer, connect: Con
     with proxied(connect, engine) as (one, proxy):
         proxy.loses_answers = True
         assert isinstance(one.take(3, "", 0, "one.1"), Away)
-        assert one.surely("take", 3, "", 0, "one.1") == Taken(1)
+        assert one.surely("take", 3, "", 0, "one.1") == Gained(1)
 
 
 def test_every_verb_is_answered_once_when_the_connection_ends(
@@ -78,7 +78,7 @@ def test_every_verb_is_answered_once_when_the_connection_ends(
         one.run(0.3)
         assert {verb: len(answer) for verb, answer in answers.items()} == dict.fromkeys(asked, 1)
         assert all(isinstance(answer[0], Away) for answer in answers.values())
-        assert one.flush() is Verdict.DONE
+        assert one.flush() is Answered.DONE
         assert one.client.trouble == "" and one.vault.lost == ""
 
 
@@ -124,7 +124,7 @@ def test_a_restart_is_recognised_and_nothing_is_sent_until_the_next_join(
     one = connect(redis.port)
     one.begin("one.1")
     one.take(0, "", 0, "one.1")
-    assert one.commit(0, "one.1", 1, commit_of(b"x" * 8, counts={"p": 1})) is Verdict.DONE
+    assert one.commit(0, "one.1", 1, commit_of(b"x" * 8, counts={"p": 1})) is Answered.DONE
     assert one.vault.up == inf and one.vault.lost == ""
     redis.end()
     one.until(lambda: one.client.trouble)
@@ -138,7 +138,7 @@ def test_a_restart_is_recognised_and_nothing_is_sent_until_the_next_join(
 
     assert "one.2" in one.join("one.2").sessions
     assert one.vault.lost == "" and one.vault.up < 10
-    assert one.take(0, "one.1", 2, "one.2") == Taken(3)
+    assert one.take(0, "one.1", 2, "one.2") == Gained(3)
     part = one.load(0, "")
     assert (part.fingerprints, part.counts) == (b"x" * 8, {"p": 1})
 
@@ -160,7 +160,7 @@ def test_much_goes_through_small_buffers(engine: RedisServer, connect: Connect) 
     one.begin("one.1")
     one.take(0, "", 0, "one.1")
     blocks = {number: bytes([number]) * 1_000_000 for number in range(40)}
-    assert one.commit(0, "one.1", 1, commit_of(blocks=blocks)) is Verdict.DONE
+    assert one.commit(0, "one.1", 1, commit_of(blocks=blocks)) is Answered.DONE
     found: list[tuple[int, bytes, bytes]] = []
     cursor: str | None = one.load(0, "").cursor
     while cursor is not None:
@@ -208,15 +208,15 @@ def test_a_replica_that_is_promoted_by_hand_takes_over(
         Cluster.wait(lambda: replica.info("master_link_status") == "up")
         one = connect(f"127.0.0.1:{redis.port},127.0.0.1:{replica.port}")
         one.begin("one.1")
-        assert one.take(0, "", 0, "one.1") == Taken(1)
-        assert one.flush() is Verdict.DONE
+        assert one.take(0, "", 0, "one.1") == Gained(1)
+        assert one.flush() is Answered.DONE
         redis.end()
         one.until(lambda: one.client.trouble)
         replica("REPLICAOF", "NO", "ONE")
         one.until(lambda: one.vault.lost)
         assert one.vault.lost == f"Redis 127.0.0.1:{replica.port} took over"
         assert one.join("one.2").sessions and one.vault.up < 5
-        assert one.take(0, "one.1", 1, "one.2") == Taken(2)
+        assert one.take(0, "one.1", 1, "one.2") == Gained(2)
 
         # And back, while it runs: now it refuses to write.
         redis.start()
@@ -250,6 +250,6 @@ def test_a_flush_waits_for_the_replica_of_a_single_server(
         one.until(lambda: flushed)
         one.take(1, "", 0, "one.1")
         replica.end()
-        assert one.flush() is Verdict.DONE, "there is no replica any more"
+        assert one.flush() is Answered.DONE, "there is no replica any more"
     finally:
         replica.end()

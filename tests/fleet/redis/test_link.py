@@ -10,8 +10,16 @@ import hiredis
 import pytest
 
 from larbinpy.fleet.redis import link
-from larbinpy.fleet.redis.link import AWAY, SILENCE, Connection, Link, Place, Request, State
-from larbinpy.fleet.redis.wire import Server, pack
+from larbinpy.fleet.redis.link import (
+    AWAY,
+    SILENCE,
+    Connection,
+    LinkState,
+    RedisCall,
+    RedisLink,
+    SystemAddress,
+)
+from larbinpy.fleet.redis.wire import Endpoint, pack
 from larbinpy.loop.poller import Poller
 from tests.support.ports import free_port
 from tests.support.scriptedredis import ScriptedRedis
@@ -38,7 +46,7 @@ class Wire:
         self.ends: list[str] = []
         self.replies: list[Any] = []
         with socket.create_server(("127.0.0.1", 0)) as listener:
-            place = Place(socket.AF_INET, listener.getsockname())
+            place = SystemAddress(socket.AF_INET, listener.getsockname())
             self.connection = Connection(
                 poller,
                 lambda: self.now,
@@ -54,7 +62,7 @@ class Wire:
     def opened(self) -> None:
         self.is_open = True
 
-    def failed(self, request: Request, error: hiredis.ReplyError) -> None:
+    def failed(self, request: RedisCall, error: hiredis.ReplyError) -> None:
         self.replies.append(error)
 
     def ended(self, why: str) -> None:
@@ -67,7 +75,7 @@ class Wire:
             self.poller.wait(0.02)
 
     def send(self, data: bytes = PING) -> None:
-        self.connection.send(deque([Request(data, self.replies.append)]))
+        self.connection.send(deque([RedisCall(data, self.replies.append)]))
 
     def say(self, data: bytes) -> None:
         """What the server says; it is read."""
@@ -150,8 +158,8 @@ class Owned:
         self.aways: list[str] = []
         self.readies = 0
         greeting = (pack("SCRIPT", "LOAD", "one"), pack("HELLO"))
-        server = Server("127.0.0.1", port)
-        self.link = Link(
+        server = Endpoint("127.0.0.1", port)
+        self.link = RedisLink(
             poller,
             lambda: self.now,
             server,
@@ -162,13 +170,13 @@ class Owned:
         )
         self.link.start()
 
-    def changed(self, link: Link) -> None:
+    def changed(self, link: RedisLink) -> None:
         if link.is_ready:
             self.readies += 1
         else:
             self.aways.append(link.trouble)
 
-    def failed(self, link: Link, request: Request, error: hiredis.ReplyError) -> None:
+    def failed(self, link: RedisLink, request: RedisCall, error: hiredis.ReplyError) -> None:
         request.then(error)
 
     def until(self, holds: Callable[[], Any]) -> None:
@@ -181,7 +189,7 @@ class Owned:
     def try_again(self) -> float:
         """Fail to connect once; return the wait that follows (s)."""
         aways = len(self.aways)
-        if self.link.state is State.WAITING and self.link.deadline is not None:
+        if self.link.state is LinkState.WAITING and self.link.deadline is not None:
             self.now = self.link.deadline
         self.until(lambda: len(self.aways) > aways)
         assert self.link.deadline is not None
@@ -222,7 +230,7 @@ def test_each_wait_is_twice_the_one_before_up_to_two_seconds(
     # After a connection they begin anew; nothing is tried before its time.
     server.start()
     owned.link.step(owned.now + 1.9)
-    assert owned.link.state is State.WAITING
+    assert owned.link.state is LinkState.WAITING
     owned.now += 2.0
     owned.until(lambda: owned.link.is_ready)
     assert owned.link.trouble == ""
@@ -241,7 +249,7 @@ def test_each_address_of_a_server_is_tried_before_it_is_away(
 ) -> None:
     """Its name has two, and it listens at the last of them."""
     ports = (free_port(), server.port)
-    places = [Place(socket.AF_INET, ("127.0.0.1", port)) for port in ports]
+    places = [SystemAddress(socket.AF_INET, ("127.0.0.1", port)) for port in ports]
     monkeypatch.setattr(link, "_places_of", lambda server: list(places))
     owned = own(server.port)
     owned.until(lambda: owned.link.is_ready)
@@ -263,8 +271,8 @@ def test_what_waits_is_sent_after_the_login_and_the_greeting(
 ) -> None:
     owned = own(server.port, login)
     answers: list[Any] = []
-    owned.link.send(Request(pack("GET", "a"), answers.append))
-    owned.link.send(Request(pack("SET", "b", "1"), answers.append))
+    owned.link.send(RedisCall(pack("GET", "a"), answers.append))
+    owned.link.send(RedisCall(pack("SET", "b", "1"), answers.append))
     owned.until(lambda: len(answers) == 2)
     assert server.heard == [*(["AUTH"] if login else []), "INFO", "SCRIPT", "HELLO", "GET", "SET"]
     assert owned.readies == 1
@@ -289,9 +297,9 @@ def test_requests_that_were_sent_are_away_and_others_wait(own: Own, server: Scri
     server.reply = lambda command: "late"
     sent: list[Any] = []
     waits: list[Any] = []
-    owned.link.send(Request(PING, sent.append))
+    owned.link.send(RedisCall(PING, sent.append))
     owned.link.step(owned.now)
-    owned.link.send(Request(PING, waits.append))
+    owned.link.send(RedisCall(PING, waits.append))
     owned.link.drop("is a replica")
     assert (sent, waits, owned.aways) == ([AWAY], [], ["is a replica"])
     owned.now += 0.1
@@ -302,7 +310,7 @@ def test_requests_that_were_sent_are_away_and_others_wait(own: Own, server: Scri
 def test_a_server_that_is_silent_for_five_seconds_is_away(own: Own, server: ScriptedRedis) -> None:
     owned = own(free_port())
     with socket.create_server(("127.0.0.1", owned.link.server.port)):
-        owned.until(lambda: owned.link.state is State.GREETING)
+        owned.until(lambda: owned.link.state is LinkState.GREETING)
         begun = owned.now
         owned.now = begun + SILENCE - 0.01
         owned.link.step(owned.now)

@@ -13,8 +13,8 @@ import pytest
 from larbinpy.fleet.node import Node
 from larbinpy.fleet.redis.client import Client
 from larbinpy.fleet.redis.vault import RedisVault
-from larbinpy.fleet.redis.wire import Address
-from larbinpy.fleet.vault import Away, CrawlState
+from larbinpy.fleet.redis.wire import CrawlAddress
+from larbinpy.fleet.vault import Away, FleetState
 from larbinpy.loop.poller import Poller
 from tests.support.fleetmodel import SHARDS, TURN, WAIT, Crawl, Request, World
 from tests.support.redisserver import ClockedRedis, Cluster, RedisServer
@@ -39,7 +39,7 @@ class DrivenVault(RedisVault):
 
     def __init__(self, address: str) -> None:
         self.poller = Poller()
-        super().__init__(Client(self.poller, time.monotonic, Address.of(address)))
+        super().__init__(Client(self.poller, time.monotonic, CrawlAddress.of(address)))
 
     def step(self, now: float | None = None) -> None:
         self.client.step(time.monotonic())
@@ -106,10 +106,10 @@ class RealWorld(World):
         """Whether so many pages were fetched."""
         return len(self.log.fetches) >= pages
 
-    def state(self) -> CrawlState:
+    def state(self) -> FleetState:
         """The state of the crawl, asked by somebody else."""
         asker = Asker(self.address)
-        found: CrawlState = asker.open({}).state
+        found: FleetState = asker.open({}).state
         asker.close()
         return found
 
@@ -128,7 +128,7 @@ def world_at(port: int) -> Iterator[RealWorld]:
         yield world
         world.run_until(world.is_done)
         assert all(world.log.fetches[url] for url in world.web.links)
-        assert world.state() is CrawlState.FINISHED
+        assert world.state() is FleetState.FINISHED
         world.check()
     finally:
         for crawl in world.real:

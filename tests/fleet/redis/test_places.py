@@ -7,18 +7,18 @@ import pytest
 
 from larbinpy.fleet.redis.overview import Places
 from larbinpy.fleet.redis.topology import Topology
-from larbinpy.fleet.redis.wire import Server
+from larbinpy.fleet.redis.wire import Endpoint
 
 HERE = ["127.0.0.1", "127.0.0.2", "::1", "::ffff:127.0.0.1", "::ffff:7f00:1", "0.0.0.0", "::"]
 
 
 @dataclass
 class Servers:
-    servers: list[Server]
+    servers: list[Endpoint]
 
 
 def places(*hosts: str) -> Places:
-    return Places(cast(Topology, Servers([Server(host, 7000) for host in hosts])))
+    return Places(cast(Topology, Servers([Endpoint(host, 7000) for host in hosts])))
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "::ffff:127.0.0.1"])

@@ -5,9 +5,9 @@ from math import inf
 import pytest
 
 from larbinpy.fleet.redis.topology import Runs, refusal, risk
-from larbinpy.fleet.redis.wire import Server
+from larbinpy.fleet.redis.wire import Endpoint
 
-HERE, THERE = Server("127.0.0.1", 6379), Server("127.0.0.1", 6380)
+HERE, THERE = Endpoint("127.0.0.1", 6379), Endpoint("127.0.0.1", 6380)
 
 
 def test_another_run_of_a_server_is_noticed() -> None:

@@ -2,15 +2,15 @@
 
 import pytest
 
-from larbinpy.fleet.redis.scripts import SLOTS, Keys, Redirect, SlotMap, slot_of
-from larbinpy.fleet.redis.wire import Server
+from larbinpy.fleet.redis.scripts import SLOTS, Keys, Moved, SlotMap, slot_of
+from larbinpy.fleet.redis.wire import Endpoint
 
-HERE = Server("10.0.0.1", 6379)
-OTHER = Server("10.0.0.2", 6379)
-REPLICA = Server("10.0.0.3", 6379)
+HERE = Endpoint("10.0.0.1", 6379)
+OTHER = Endpoint("10.0.0.2", 6379)
+REPLICA = Endpoint("10.0.0.3", 6379)
 
 
-def node(server: Server, name: str) -> list[object]:
+def node(server: Endpoint, name: str) -> list[object]:
     return [server.host.encode(), server.port, name.encode(), []]
 
 
@@ -62,7 +62,7 @@ def test_a_map() -> None:
 def test_a_node_that_does_not_know_its_address_is_the_one_asked() -> None:
     for host in (b"", None, b"?"):
         found = SlotMap.of([[0, 16383, [host, 7000, b"a"]]], HERE)
-        assert found.owners[0] == Server("10.0.0.1", 7000)
+        assert found.owners[0] == Endpoint("10.0.0.1", 7000)
 
 
 @pytest.mark.parametrize("reply", [None, 3, [[1]], [[0, 1]], [[0, 99999, [b"h", 1, b"a"]]]])
@@ -77,11 +77,11 @@ def test_newcomers() -> None:
     assert moved.newcomers(before) == []
     failed_over = halves([node(REPLICA, "c")], [node(OTHER, "b")])
     assert [master.id for master in failed_over.newcomers(before)] == ["c"]
-    other_address = halves([node(Server("10.9.9.9", 1), "a")], [node(OTHER, "b")])
+    other_address = halves([node(Endpoint("10.9.9.9", 1), "a")], [node(OTHER, "b")])
     assert other_address.newcomers(before) == []
 
 
 def test_redirects() -> None:
-    assert Redirect.of("MOVED 3999 127.0.0.1:6381", HERE) == (3999, Server("127.0.0.1", 6381))
-    assert Redirect.of("ASK 3999 :6381", HERE) == (3999, Server("10.0.0.1", 6381))
-    assert Redirect.of("MOVED 1 ::1:6381", HERE) == (1, Server("::1", 6381))
+    assert Moved.of("MOVED 3999 127.0.0.1:6381", HERE) == (3999, Endpoint("127.0.0.1", 6381))
+    assert Moved.of("ASK 3999 :6381", HERE) == (3999, Endpoint("10.0.0.1", 6381))
+    assert Moved.of("MOVED 1 ::1:6381", HERE) == (1, Endpoint("::1", 6381))

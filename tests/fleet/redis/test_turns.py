@@ -9,7 +9,7 @@ import pytest
 
 from larbinpy.fleet.redis.scripts import Keys
 from larbinpy.fleet.redis.vault import RedisTurns, ServerClock
-from larbinpy.fleet.redis.wire import Server
+from larbinpy.fleet.redis.wire import Endpoint
 from larbinpy.fleet.vault import Away
 
 ADDRESS = "192.0.2.1"
@@ -46,7 +46,7 @@ class Redis:
         self.ahead = 5000.0
         self.sent: list[tuple[list[bytes], Callable[[Any], None]]] = []
         self.soon: list[Callable[[], None]] = []
-        link = SimpleNamespace(server=Server("127.0.0.1", 6379))
+        link = SimpleNamespace(server=Endpoint("127.0.0.1", 6379))
         self.topology = SimpleNamespace(owner=lambda slot: link)
         self.turns = RedisTurns(self, Keys("n"))  # type: ignore[arg-type]
         self.turns.begin("one.1")

@@ -11,14 +11,14 @@ import pytest
 from larbinpy.errors import UserError
 from larbinpy.fleet.redis.scripts import wrong_type
 from larbinpy.fleet.vault import (
+    Answered,
     Away,
     Behind,
-    CrawlState,
+    FleetState,
+    Gained,
     Owned,
+    ShardLook,
     SiteWait,
-    Standing,
-    Taken,
-    Verdict,
 )
 from tests.support.redisserver import RedisServer
 from tests.support.redisvault import SETTINGS, Asker, commit_of
@@ -34,10 +34,10 @@ def test_the_first_makes_the_crawl_and_others_find_it(
     found = second.open({"shards": "16"})
     assert made.created and not found.created
     assert (found.id, found.settings) == (made.id, {"shards": "8", "maxDepth": "3"})
-    assert found.state is CrawlState.NEW
+    assert found.state is FleetState.NEW
     assert first.vault.up == second.vault.up == inf
-    assert first.declare(CrawlState.NEW, CrawlState.RUNNING) is CrawlState.RUNNING
-    assert second.declare(CrawlState.NEW, CrawlState.STOPPED) is CrawlState.RUNNING
+    assert first.declare(FleetState.NEW, FleetState.RUNNING) is FleetState.RUNNING
+    assert second.declare(FleetState.NEW, FleetState.STOPPED) is FleetState.RUNNING
     assert second.client.warnings == [] and second.client.trouble == ""
 
 
@@ -54,11 +54,11 @@ def test_members_beat_and_are_buried(engine: RedisServer, connect: Connect) -> N
 
     two.bury("one.1", before["one.1"])
     assert "one.1" in two.beat("two.1").sessions, "it has beaten meanwhile"
-    assert two.bury("one.1", after["one.1"]) is Verdict.DONE
-    assert one.beat("one.1") is Verdict.GONE
+    assert two.bury("one.1", after["one.1"]) is Answered.DONE
+    assert one.beat("one.1") is Answered.GONE
     assert list(two.beat("two.1").sessions) == ["two.1"]
-    assert two.quit("two.1") is Verdict.DONE
-    assert two.beat("two.1") is Verdict.GONE
+    assert two.quit("two.1") is Answered.DONE
+    assert two.beat("two.1") is Answered.GONE
 
 
 def test_a_name_has_one_node_at_a_time(engine: RedisServer, connect: Connect) -> None:
@@ -66,8 +66,8 @@ def test_a_name_has_one_node_at_a_time(engine: RedisServer, connect: Connect) ->
     one.open(SETTINGS)
     two.open(SETTINGS)
     assert list(one.join("a.b.1f-1").sessions) == ["a.b.1f-1"]
-    assert two.join("a.b.2f-1") is Verdict.TAKEN
-    assert two.beat("a.b.2f-1") is Verdict.GONE
+    assert two.join("a.b.2f-1") is Answered.TAKEN
+    assert two.beat("a.b.2f-1") is Answered.GONE
     # The same node again, and others.
     for session in ("a.b.1f-2", "b.2f-1", "a.2f-1", "a.b.c.2f-1"):
         assert session in two.join(session).sessions
@@ -93,36 +93,36 @@ def test_a_crawl_that_was_removed_is_not_made_again(engine: RedisServer, connect
     one = connect(engine.port, name)
     one.begin("one.1")
     engine("DEL", f"lb:{{{name}}}:crawl")
-    assert one.beat("one.1") is Verdict.GONE
-    assert one.join("one.2") is Verdict.GONE
+    assert one.beat("one.1") is Answered.GONE
+    assert one.join("one.2") is Answered.GONE
 
 
 def test_a_shard_is_taken_by_owner_and_number(engine: RedisServer, connect: Connect) -> None:
     one = connect(engine.port)
     one.begin("one.1")
-    assert one.take(3, "", 0, "one.1") == Taken(1)
-    assert one.take(3, "", 0, "one.1") == Taken(1), "asked again after a lost answer"
+    assert one.take(3, "", 0, "one.1") == Gained(1)
+    assert one.take(3, "", 0, "one.1") == Gained(1), "asked again after a lost answer"
     assert one.take(3, "", 0, "two.1") == Owned("one.1", 1)
     assert one.take(3, "", 1, "two.1") == Owned("one.1", 1)
     assert one.take(3, "one.1", 0, "two.1") == Owned("one.1", 1), "looked at before it changed"
-    assert one.take(3, "one.1", 1, "two.1") == Taken(2)
-    assert one.leave(3, "one.1", 2) is Verdict.FENCED
+    assert one.take(3, "one.1", 1, "two.1") == Gained(2)
+    assert one.leave(3, "one.1", 2) is Answered.FENCED
     assert one.leave(3, "two.1", 1) == Behind(2)
-    assert one.leave(3, "two.1", 2) is Verdict.DONE
-    assert one.leave(3, "two.1", 2) is Verdict.FENCED, "done before"
-    assert one.look()[2:4] == [Standing("", 0, 0, 0), Standing("", 2, 0, 0)]
+    assert one.leave(3, "two.1", 2) is Answered.DONE
+    assert one.leave(3, "two.1", 2) is Answered.FENCED, "done before"
+    assert one.look()[2:4] == [ShardLook("", 0, 0, 0), ShardLook("", 2, 0, 0)]
 
 
 def test_a_commit_is_applied_once(engine: RedisServer, connect: Connect) -> None:
     one = connect(engine.port)
     one.begin("one.1")
-    assert one.commit(5, "one.1", 0, commit_of(b"x" * 8, owing=1)) is Verdict.FENCED
+    assert one.commit(5, "one.1", 0, commit_of(b"x" * 8, owing=1)) is Answered.FENCED
     one.take(5, "", 0, "one.1")
-    assert one.commit(5, "two.1", 1, commit_of(b"x" * 8)) is Verdict.FENCED
+    assert one.commit(5, "two.1", 1, commit_of(b"x" * 8)) is Answered.FENCED
     commit = commit_of(b"y" * 16, {1: b"lines"}, owing=2, counts={"pa": 2})
-    assert one.commit(5, "one.1", 1, commit) is Verdict.DONE
+    assert one.commit(5, "one.1", 1, commit) is Answered.DONE
     assert one.commit(5, "one.1", 1, commit) == Behind(2)
-    assert one.look()[5] == Standing("one.1", 2, 2, 0)
+    assert one.look()[5] == ShardLook("one.1", 2, 2, 0)
     part = one.load(5, "")
     assert (part.fingerprints, part.counts) == (b"y" * 16, {"pa": 2})
 
@@ -135,16 +135,16 @@ def test_what_was_committed_is_loaded(engine: RedisServer, connect: Connect) -> 
     n = 1
     # More elements than one part has, and more fields than one call of Lua takes.
     for start in range(0, len(prints), 32):
-        assert one.commit(0, "one.1", n, commit_of(prints[start : start + 32])) is Verdict.DONE
+        assert one.commit(0, "one.1", n, commit_of(prints[start : start + 32])) is Answered.DONE
         n += 1
     blocks = {number: b"lines %d" % number for number in range(700)}
     owed = {number: b"%d" % number for number in range(0, 700, 2)}
     sites = {f"phttp://s{number}.test": number for number in range(1500)}
     held = {f"http://s{number}.test": SiteWait(number) for number in range(1, 700)}
     commit = commit_of(b"", blocks, owed, counts=sites, waits=held)
-    assert one.commit(0, "one.1", n, commit) is Verdict.DONE
+    assert one.commit(0, "one.1", n, commit) is Answered.DONE
     finished = tuple(range(1, 660))
-    assert one.commit(0, "one.1", n + 1, commit_of(finished=finished)) is Verdict.DONE
+    assert one.commit(0, "one.1", n + 1, commit_of(finished=finished)) is Answered.DONE
 
     cursor: str | None = ""
     found = b""
@@ -184,10 +184,10 @@ def test_the_state_of_sites_is_added_up_and_waits_pass(
     one.take(0, "", 0, "one.1")
     a, b = "http://a.test", "http://[::1]:81"
     first = commit_of(counts={"p" + a: 1, "b" + b: 2**40}, waits={a: SiteWait(60.0, 0.25, 0.125)})
-    assert one.commit(0, "one.1", 1, first) is Verdict.DONE
+    assert one.commit(0, "one.1", 1, first) is Answered.DONE
     assert one.commit(0, "one.1", 1, first) == Behind(2), "done before"
     later = commit_of(counts={"p" + a: 2, "b" + b: 5}, waits={b: SiteWait(-3.0)})
-    assert one.commit(0, "one.1", 2, later) is Verdict.DONE
+    assert one.commit(0, "one.1", 2, later) is Answered.DONE
     one.run(0.2)
     part = one.load(0, "")
     assert part.counts == {"p" + a: 3, "b" + b: 2**40 + 5}
@@ -203,7 +203,7 @@ def test_a_wait_is_no_longer_than_it_was_written(engine: RedisServer, connect: C
     one.begin("one.1")
     one.take(0, "", 0, "one.1")
     waits = {"http://a.test": SiteWait(60.0, 0.25, 0.125)}
-    assert one.commit(0, "one.1", 1, commit_of(waits=waits)) is Verdict.DONE
+    assert one.commit(0, "one.1", 1, commit_of(waits=waits)) is Answered.DONE
     key = f"lb:{{{name}.0}}:c"
     ends, _, rest = engine("HGET", key, "whttp://a.test").partition(b" ")
     engine("HSET", key, "whttp://a.test", b"%d %b" % (int(ends) + 3_600_000, rest))
@@ -214,16 +214,16 @@ def test_letters_stay_until_a_commit_has_them(engine: RedisServer, connect: Conn
     one = connect(engine.port)
     one.begin("one.1")
     assert one.collect({}) == {}
-    assert one.post({}) is Verdict.DONE
-    assert one.post({1: b"a", 6: b"b"}) is Verdict.DONE
-    assert one.post({6: b"c"}) is Verdict.DONE
+    assert one.post({}) is Answered.DONE
+    assert one.post({1: b"a", 6: b"b"}) is Answered.DONE
+    assert one.post({6: b"c"}) is Answered.DONE
     assert one.collect({1: 0, 2: 0, 6: 0}) == {1: [b"a"], 6: [b"b", b"c"]}
     assert one.collect({1: 1, 6: 1}) == {6: [b"c"]}
     assert one.look()[6].inbox == 2
     one.take(6, "", 0, "one.1")
-    assert one.commit(6, "one.1", 1, commit_of(received=1)) is Verdict.DONE
+    assert one.commit(6, "one.1", 1, commit_of(received=1)) is Answered.DONE
     assert one.collect({6: 0}) == {6: [b"c"]}
-    assert one.flush() is Verdict.DONE
+    assert one.flush() is Answered.DONE
 
 
 def test_a_turn_has_one_holder(engine: RedisServer, connect: Connect) -> None:
@@ -320,13 +320,13 @@ def test_a_turn_that_was_forgotten_is_granted_again_by_its_renewal(
 def test_a_shard_is_taken_with_its_number_alone(engine: RedisServer, connect: Connect) -> None:
     one = connect(engine.port)
     one.begin("one.1")
-    assert one.take(0, "", 0, "one.1") == Taken(1)
-    assert one.take(0, "", 0, "one.1") == Taken(1), "the answer to the first was lost"
-    assert one.commit(0, "one.1", 1, commit_of()) is Verdict.DONE
+    assert one.take(0, "", 0, "one.1") == Gained(1)
+    assert one.take(0, "", 0, "one.1") == Gained(1), "the answer to the first was lost"
+    assert one.commit(0, "one.1", 1, commit_of()) is Answered.DONE
     for n in (0, 2, 5):
         assert one.take(0, "", n, "one.1") == Owned("one.1", 2)
     assert one.take(0, "one.1", 1, "two.1") == Owned("one.1", 2)
-    assert one.take(0, "one.1", 2, "two.1") == Taken(3)
+    assert one.take(0, "one.1", 2, "two.1") == Gained(3)
 
 
 def test_scripts_that_the_server_forgot_are_loaded_again(
@@ -337,7 +337,7 @@ def test_scripts_that_the_server_forgot_are_loaded_again(
     engine("SCRIPT", "FLUSH")
     answers = [one.start("take", shard, "", 0, "one.1") for shard in range(8)]
     one.until(lambda: all(answers))
-    assert answers == [[Taken(1)]] * 8
+    assert answers == [[Gained(1)]] * 8
 
 
 def test_a_server_that_is_full_is_waited_for(engine: RedisServer, connect: Connect) -> None:
@@ -354,7 +354,7 @@ def test_a_server_that_is_full_is_waited_for(engine: RedisServer, connect: Conne
     finally:
         engine("CONFIG", "SET", "maxmemory", "0")
     one.until(lambda: answers)
-    assert answers == [Verdict.DONE]
+    assert answers == [Answered.DONE]
     one.until(lambda: not one.client.trouble)
     part = one.load(0, "")
     assert part.fingerprints == b"x" * 8
@@ -417,13 +417,13 @@ def test_each_key_that_may_have_another_type_is_known() -> None:
 @pytest.mark.parametrize(
     ("kind", "remedy", "after"),
     [
-        ("i", "in 0", Standing("one.1", 2, 1, 0)),
-        ("b", "owed 0", Standing("one.1", 2, 0, 2)),
-        ("h", "n 1 owed 1", Standing("", 1, 1, 2)),
+        ("i", "in 0", ShardLook("one.1", 2, 1, 0)),
+        ("b", "owed 0", ShardLook("one.1", 2, 0, 2)),
+        ("h", "n 1 owed 1", ShardLook("", 1, 1, 2)),
     ],
 )
 def test_a_lost_key_is_named_with_the_remedy(
-    engine: RedisServer, connect: Connect, kind: str, remedy: str, after: Standing
+    engine: RedisServer, connect: Connect, kind: str, remedy: str, after: ShardLook
 ) -> None:
     name = f"lost{kind}{engine.port}"
     one = connect(engine.port, name)
@@ -432,8 +432,8 @@ def test_a_lost_key_is_named_with_the_remedy(
     for _ in range(3):
         one.post({2: b"=letter"})
     commit = commit_of(b"x" * 8, {0: b"y"}, owing=1, received=1)
-    assert one.commit(2, "one.1", 1, commit) is Verdict.DONE
-    assert one.look()[2] == Standing("one.1", 2, 1, 2)
+    assert one.commit(2, "one.1", 1, commit) is Answered.DONE
+    assert one.look()[2] == ShardLook("one.1", 2, 1, 2)
     stem = f"lb:{{{name}.2}}"
     engine("DEL", f"{stem}:{kind}")
     with pytest.raises(UserError) as raised:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from larbinpy.errors import UserError
-from larbinpy.fleet.redis.wire import Address, Server, pack, read_info
+from larbinpy.fleet.redis.wire import CrawlAddress, Endpoint, pack, read_info
 
 
 @pytest.mark.parametrize(
@@ -24,8 +24,8 @@ from larbinpy.fleet.redis.wire import Address, Server, pack, read_info
     ],
 )
 def test_an_address(text: str, servers: list[tuple[str, int]], login: tuple[str, ...]) -> None:
-    address = Address.of(text)
-    assert address.servers == tuple(Server(*each) for each in servers)
+    address = CrawlAddress.of(text)
+    assert address.servers == tuple(Endpoint(*each) for each in servers)
     assert (address.name, address.login) == ("news", login)
 
 
@@ -53,7 +53,7 @@ def test_an_address(text: str, servers: list[tuple[str, int]], login: tuple[str,
 )
 def test_what_is_no_address(text: str) -> None:
     with pytest.raises(UserError):
-        Address.of(text)
+        CrawlAddress.of(text)
 
 
 @pytest.mark.parametrize(
@@ -74,25 +74,28 @@ def test_what_is_no_address(text: str) -> None:
 )
 def test_no_error_shows_a_password(text: str) -> None:
     with pytest.raises(UserError) as error:
-        Address.of(text)
+        CrawlAddress.of(text)
     assert "s3cret" not in str(error.value)
 
 
 def test_no_text_of_an_address_shows_a_password() -> None:
-    address = Address.of("redis://me:s3cret@a:1,[::1]/news")
+    address = CrawlAddress.of("redis://me:s3cret@a:1,[::1]/news")
     assert str(address) == "redis://a:1,[::1]:6379/news"
     assert "s3cret" not in f"{address!r} {address} {[address]}"
-    assert Address.of(str(address)) == address._replace(user="", password="")
-    assert str(Address.of("unix:/a?crawl=b")) == "unix:/a?crawl=b"
+    assert CrawlAddress.of(str(address)) == address._replace(user="", password="")
+    assert str(CrawlAddress.of("unix:/a?crawl=b")) == "unix:/a?crawl=b"
 
 
 def test_a_password_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "word").write_text("s3cret\n")
-    assert Address.of(f"redis://me@a/news?passwordFile={tmp_path}/word").login == ("me", "s3cret")
-    unix = Address.of(f"unix:/a?crawl=news&passwordFile={tmp_path}/word")
+    assert CrawlAddress.of(f"redis://me@a/news?passwordFile={tmp_path}/word").login == (
+        "me",
+        "s3cret",
+    )
+    unix = CrawlAddress.of(f"unix:/a?crawl=news&passwordFile={tmp_path}/word")
     assert unix.login == ("s3cret",)
     with pytest.raises(UserError, match="none: the password cannot be read: No such file"):
-        Address.of(f"redis://a/news?passwordFile={tmp_path}/none")
+        CrawlAddress.of(f"redis://a/news?passwordFile={tmp_path}/none")
 
 
 def test_a_packed_command() -> None:
