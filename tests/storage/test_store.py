@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from larbinpy.storage.queues import Backlogs, Fifo, Place, Store, decode, encode
 from larbinpy.storage.sizes import StoreSizes
-from larbinpy.url import Url, resolve
+from larbinpy.url import GUESS, PAGE, SITEMAP, Purpose, Url, resolve
 
 #: Blocks have three lines, those of a site two, and files some two blocks.
 SMALL = StoreSizes(lines=3, file_size=150, site_lines=2, most_tails=700, forget=2, most_read=500)
@@ -61,12 +61,16 @@ def hrefs(lines: Iterable[str]) -> list[str]:
 # Lines.
 
 
-@given(st.text("http:/a.ä%?#@ \n\t\x00|^`{}<>\"'\\\x7f\x85\u2028", max_size=30), st.integers(0, 63))
-def test_a_line_is_a_url(rest: str, flags: int) -> None:
+@given(
+    st.text("http:/a.ä%?#@ \n\t\x00|^`{}<>\"'\\\x7f\x85\u2028", max_size=30),
+    st.integers(0, 15),
+    st.sampled_from([PAGE, SITEMAP, GUESS]),
+)
+def test_a_line_is_a_url(rest: str, flags: int, purpose: Purpose) -> None:
     href = resolve("http://a.test/" + rest)
     if href is not None:
-        traits = ("priority", "seed", "requisite", "redirect", "sitemap", "guess")
-        there = Url(href, 3, href, hops=1)
+        traits = ("priority", "seed", "requisite", "redirect")
+        there = Url(href, 3, href, hops=1, purpose=purpose)
         for bit, trait in enumerate(traits):
             setattr(there, trait, bool(flags >> bit & 1))
         line = encode(there)
