@@ -426,13 +426,10 @@ class Catalog:
 
     def spelling(self, wanted: Spelling) -> Spelling:
         """Return the spelling of names that the mirror was begun with; a new one has `wanted`."""
-        kept = self.base.fact(_SPELLING)
-        if not kept or self.is_empty:
-            # A mirror without this fact is older than the choice.
-            kept = wanted.value if self.is_empty else Spelling.ASCII.value
-            self.base.note_fact(_SPELLING, kept)
+        if self.is_empty:
+            self.base.note_fact(_SPELLING, wanted.value)
             self.commit()
-        return Spelling(kept)
+        return Spelling(self.base.fact(_SPELLING))
 
     @property
     def is_empty(self) -> bool:
@@ -586,7 +583,7 @@ def spelling_of(folder: str | os.PathLike[str]) -> Spelling | None:
     if not (Path(folder) / NAME).exists() or _peek(folder, "SELECT 1 FROM page") is None:
         return None
     row = _peek(folder, "SELECT value FROM fact WHERE name = ?", _SPELLING)
-    return Spelling.ASCII if row is None else Spelling(row[0])
+    return None if row is None else Spelling(row[0])
 
 
 def _peek(folder: str | os.PathLike[str], command: str, *values: object) -> tuple[Any, ...] | None:

@@ -25,7 +25,7 @@ from larbinpy.parse import may_link, read
 from larbinpy.url import Url, host_of
 
 _DIFFERS = "it is not as larbinpy wrote it"
-_UNKNOWN = "an earlier version wrote it; the next refresh can remove it"
+_UNKNOWN = "a kill left it without a note of its content; the next refresh can remove it"
 
 
 class Removal:
@@ -40,7 +40,8 @@ class Removal:
     def forget(self, url: str) -> list[tuple[str, str]]:
         """Remove the page `url` from the catalog; return its files for `clear_away`.
 
-        A page written by a version that kept no digest of it stays until links are rewritten.
+        A page that was rewritten just before a kill, which lost the digest of it, stays until links
+        are rewritten.
         """
         entry = self._catalog.get(url)
         if entry is None:

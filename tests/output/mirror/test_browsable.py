@@ -359,15 +359,6 @@ def test_links_planted_for_the_mirrors_own_files(name: str, tmp_path: Path, vict
         write(root, page("http://h/", "<a href=x>"))
 
 
-def test_a_catalog_of_an_earlier_version_goes_on(tmp_path: Path) -> None:
-    """It has no account of a refresh, and names as they were then."""
-    write(tmp_path, page("http://h/%C3%A9", "<a href=/>"))
-    with closing(sqlite3.connect(tmp_path / NAME)) as base:
-        base.executescript("DROP TABLE fate; DROP TABLE start; DROP TABLE fact; DROP TABLE purged")
-    write(tmp_path, page("http://h/"), file_names="unicode")
-    assert set(files(tmp_path)) == {"h/%C3%A9.html", "h/index.html"}
-
-
 def test_a_second_crawl_is_refused(tmp_path: Path) -> None:
     mirror = mirror_in(tmp_path)
     with pytest.raises(BlockingIOError):
