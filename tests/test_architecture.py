@@ -68,12 +68,12 @@ APART = ("larbinpy.console.terminal.client", "larbinpy.demo")
 
 #: Modules of at most 80 lines that only their neighbour reads.
 PARTS = "cli.nodes content.pdf"
-#: Protocols with one implementation; `Cursor` and `Tables` are also those of sqlite3.
+#: Protocols with one implementation; `Tables` is also that of sqlite3.
 SINGLE = """
-database.base.Cursor database.base.Tables fleet.exchange.Local
+database.base.Tables fleet.exchange.Local
 """
 #: Most modules, edges between them, and arrows between rooms.
-JOINTS = {"modules": 265, "edges": 1433, "arrows": 191}
+JOINTS = {"modules": 259, "edges": 1402, "arrows": 191}
 FORWARDERS = 85
 #: Constructors with more than 8 arguments. Ten of those of `Crawl` are documented.
 LARGE = {"crawl.crawl.Crawl": 12}

@@ -20,9 +20,7 @@ from larbinpy.database.indexer.offline import drain, fill
 from larbinpy.database.indexer.reader import ReadOptions
 from larbinpy.database.maintenance import optimize, rebuild, verify
 from larbinpy.database.salvage import salvage
-from larbinpy.database.sources.file import DAMAGED, Source, SourceError
-from larbinpy.database.sources.mirror import find
-from larbinpy.database.sources.warc import Payloads
+from larbinpy.database.sources import DAMAGED, Payloads, Source, SourceError, find
 from larbinpy.database.writer import Writer
 from larbinpy.errors import Ending
 from larbinpy.outcome import Outcome

@@ -7,7 +7,7 @@ page's way, then of a search:
     base          where a database is, the values of its answers, the conditions of a query
     preparation   pages as a Writer takes them: all that costs time is done
     indexer/      the process that fills a database from the spool of a crawl
-    sources/      pages of archives, mirrors and folders, for the same indexer
+    sources       pages of archives, mirrors and folders, for the same indexer
     writer        the Writer: pages and their position in the spool, deferred work
     writing/      the rules of writing
     finder        the DatabaseFinder: searches, single pages and their changes; several

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from larbinpy.console.search.process import answer
+from larbinpy.console.search.replies import answer
 from larbinpy.database.base import Change, DatabaseError, Found, Hit, Stored, Unavailable, Wish
 from larbinpy.search.query import Form, Item, Query
 

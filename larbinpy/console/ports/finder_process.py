@@ -1,6 +1,6 @@
 """The searches of the status server, answered by one child process beside the loop.
 
-The child (`console.search.process`) makes whole replies, so the loop only moves bytes. It is
+The child (`console.search.replies`) makes whole replies, so the loop only moves bytes. It is
 started by the first search and answers one at a time; the others wait in a short queue. If it ends,
 or does not answer in time, its search gets a message, and the next search starts another child.
 """
@@ -74,7 +74,7 @@ class Question:
 
 def finder_command(*databases: str) -> list[str]:
     """The command of the child that searches `databases`, as one."""
-    return command("larbinpy.console.search.process", *databases)
+    return command("larbinpy.console.search.replies", *databases)
 
 
 class FinderProcess:
@@ -211,7 +211,7 @@ class _Child:
         """Receive a piece; the reply, if it is complete.
 
         Raises OSError, ValueError or LookupError if the process has ended, or does not reply in
-        the form that `console.search.process` describes.
+        the form that `console.search.replies` describes.
         """
         try:
             data = self._sock.recv(_READ)

@@ -3,11 +3,22 @@
 The page about changes: which pages are new, changed, gone, back or moved, the newest first.
 
 The changes as an Atom feed (RFC 4287), in parts that each name the next one (RFC 5005, 3).
+
+The process that answers searches: `python -m larbinpy.console.search.replies DATABASE...`.
+
+A search may take a second, and stored text may be hostile or large, so none of it is handled in
+the loop of a crawl. The process reads requests from standard input, a line of JSON each: the path,
+the query string, and the fields of a `Frame`. To each it writes a reply: a line of JSON with the
+status, the type and the length in bytes of the body, then the body. First it writes an empty line:
+it is ready. It ends when its input ends.
 """
 
+import json
+import signal
+import sys
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
-from typing import Any
+from typing import Any, BinaryIO
 from uuid import NAMESPACE_URL, uuid5
 from xml.etree.ElementTree import Element, SubElement, tostring
 
@@ -24,8 +35,7 @@ from larbinpy.console.search.form import (
     message_page,
     page,
 )
-from larbinpy.console.search.results import empty_page, found_page, is_web, link
-from larbinpy.console.search.stored import stored_page
+from larbinpy.console.search.results import empty_page, found_page, is_web, link, stored_page
 from larbinpy.console.status.markup import (
     CHANGES,
     FEED,
@@ -39,9 +49,10 @@ from larbinpy.console.status.markup import (
 )
 from larbinpy.console.text import JSON, json_line, readable
 from larbinpy.database.base import Change, DatabaseError, Finder, Found, Wish
-from larbinpy.database.finder import fields_of
+from larbinpy.database.finder import fields_of, open_finders
 from larbinpy.database.ranking import DEPTH
-from larbinpy.search.query import Query
+from larbinpy.loop.clock import wall
+from larbinpy.search.query import Query, parse
 
 #: Changes on a page, and in a part of the feed.
 SHOWN = 50
@@ -252,3 +263,34 @@ def found_json(request: SearchRequest, query: Query, found: Found) -> dict[str, 
         "langs": dict(found.langs),
         "hits": [hit.fields() for hit in found.hits],
     }
+
+
+def answer(
+    requests: BinaryIO, replies: BinaryIO, open_finder: Callable[[], Finder], parse: Parse
+) -> None:
+    """Answer `requests` until they end."""
+    site = Replies(open_finder, parse)
+    replies.write(b"\n")
+    replies.flush()
+    for line in requests:
+        path, query, frame = json.loads(line)
+        reply = site.reply(path, query, Frame(*frame))
+        head = {"status": reply.status, "type": reply.type, "size": len(reply.body)}
+        replies.write(json.dumps(head).encode() + b"\n" + reply.body)
+        replies.flush()
+    site.close()
+
+
+def _parse(text: str, languages: Sequence[str]) -> Query:
+    return parse(text, languages, wall())
+
+
+def main() -> None:
+    # Ctrl-C at the terminal is for the crawl, which ends this process by closing the pipe.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    databases = sys.argv[1:]
+    answer(sys.stdin.buffer, sys.stdout.buffer, lambda: open_finders(databases), _parse)
+
+
+if __name__ == "__main__":
+    main()

@@ -3,8 +3,9 @@
 The crawl runs ``python -m larbinpy.database.indexer``.
 
     indexer    takes pages from the spool to the database; the lines between it and the crawl
-    readers    the processes that read pages; reader: such a process, its options and answers
-    offline    messages, indexer and readers together; the same without a crawl
+    reader     a process that reads pages, its options and answers
+    offline    the processes that read; messages, indexer and readers together; the same without
+               a crawl
 
 The crawl says how far its last checkpoint covers the spool, and the database never has more than
 that. Its position in the spool is written in the same transaction as the pages, so after any kill

@@ -14,9 +14,8 @@ from pathlib import Path
 
 from larbinpy.database.base import DatabaseError
 from larbinpy.database.indexer.indexer import Report, due_line, encoded
-from larbinpy.database.indexer.offline import CrawlPipe, IndexerLoop
+from larbinpy.database.indexer.offline import CrawlPipe, IndexerLoop, ReadersError
 from larbinpy.database.indexer.reader import ReadOptions
-from larbinpy.database.indexer.readers import ReadersError
 from larbinpy.database.writer import Writer
 from larbinpy.loop.clock import clock
 from larbinpy.loop.poller import Poller

@@ -1,28 +1,248 @@
-"""Fills a database without a crawl: from the spool that one has left, or from pages that are given.
+"""The readers of the indexer: processes that may stall or crash, and are replaced.
+
+Fills a database without a crawl: from the spool that one has left, or from pages that are given.
 
 It is done in this process, with readers beside it.
 
 The indexer's loop: messages of the crawl, readers, and the indexer's work.
 """
 
+import fcntl
+import json
 import os
+import signal
+import subprocess
 import tempfile
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
-from larbinpy.database.indexer.indexer import Covered, Indexer, Lines, Report, ask_of
-from larbinpy.database.indexer.reader import MOST_MEMORY, ReadOptions
-from larbinpy.database.indexer.readers import Readers
+from larbinpy.database.indexer.indexer import Covered, Indexer, Job, Lines, Report, ask_of
+from larbinpy.database.indexer.reader import (
+    DAMAGED,
+    FAILED,
+    FRAME,
+    FULL,
+    GONE,
+    MOST_MEMORY,
+    PATIENCE,
+    READY,
+    REFUSED,
+    UNCHANGED,
+    ReadOptions,
+)
+from larbinpy.database.preparation import Failed, Gone, Prepared, Unchanged, Visit
 from larbinpy.database.writer import Writer
-from larbinpy.loop.child import command
+from larbinpy.loop.child import collect, command, environment
 from larbinpy.loop.clock import Clock, clock
 from larbinpy.loop.poller import READ, Poller
 from larbinpy.revisit.round import DuePage
 from larbinpy.stats import available_bytes
 from larbinpy.storage.spool import FOLDER, Spooled, SpoolMark, SpoolWriter
 from larbinpy.storage.state import State
+
+#: Pages that a reader is given ahead. It has something to do while the database is written.
+_AHEAD = 128
+#: Bytes of results that wait in its pipe meanwhile: as many as the system allows everybody.
+_PIPE = 1 << 20
+#: Readers of one page that end before it gets no content; for ends that may have nothing to do
+#: with the page: somebody killed the reader, or the system refused it something.
+_MOST_DEATHS = 2
+_MOST_KILLS = 5
+_OTHER_ENDS = (-signal.SIGKILL, REFUSED)
+#: Seconds for the end of a reader that has closed its output.
+_END = 1.0
+#: Readers that end before they are ready: then none will work.
+_MOST_FAILURES = 3
+
+#: Takes a page that was read, its result, and the size of that in bytes.
+Done = Callable[[Job, Visit | None, int], None]
+#: Takes a page that no reader survives, and the reason in words.
+Fatal = Callable[[Job, str], None]
+#: Takes the pages of a reader that has ended, in their order.
+Lost = Callable[[list[Job]], None]
+
+
+class ReadersError(Exception):
+    """No reader can be started; the text says why."""
+
+
+class Readers:
+    """Gives pages to at most `most` readers, each `command` a process.
+
+    A reader is started when all others have enough to do.
+    """
+
+    def __init__(
+        self,
+        poller: Poller,
+        command: Sequence[str],
+        most: int,
+        done: Done,
+        fatal: Fatal,
+        lost: Lost,
+        *,
+        ahead: int = _AHEAD,
+    ) -> None:
+        self._poller = poller
+        self._command = command
+        self._most = most
+        self._done = done
+        self._fatal = fatal
+        self._lost = lost
+        self._ahead = ahead
+        self._all: list[_Reader] = []
+        self._failures = 0
+        #: Places in the spool where no page could be read.
+        self.damaged = 0
+        #: Readers that ended while they read a page.
+        self.deaths = 0
+
+    def feed(self, jobs: deque[Job]) -> None:
+        """Take jobs off the front of `jobs` while readers have room. Raises ReadersError."""
+        if self._failures >= _MOST_FAILURES:
+            raise ReadersError("the processes that read pages end as soon as they are started")
+        while jobs:
+            reader = min(self._all, key=lambda each: len(each.jobs), default=None)
+            full = reader is None or len(reader.jobs) >= self._ahead
+            if full and len(self._all) < self._most:
+                reader = self._start()
+            elif full:
+                return
+            assert reader is not None
+            room = self._ahead - len(reader.jobs)
+            reader.give([jobs.popleft() for _ in range(min(room, len(jobs)))])
+
+    def _start(self) -> "_Reader":
+        reader = _Reader(self._command)
+        self._all.append(reader)
+        self._poller.register(reader.fd, READ, lambda fd, events: self._readable(reader))
+        return reader
+
+    def _readable(self, reader: "_Reader") -> None:
+        frames = reader.receive()
+        if frames is None:
+            self._ended(reader)
+            return
+        for kind, content in frames:
+            if kind == READY:
+                reader.ready = True
+                self._failures = 0
+                continue
+            job = reader.jobs.popleft()
+            result: Visit | None = None
+            if kind == DAMAGED:
+                self.damaged += 1
+            elif kind == GONE:
+                result = Gone.unpack(content)
+            elif kind == UNCHANGED:
+                result = Unchanged(*json.loads(content))
+            elif kind == FAILED:
+                result = Failed(*json.loads(content))
+            else:
+                result = Prepared.unpack(content)
+            self._done(job, result, len(content))
+
+    def _ended(self, reader: "_Reader") -> None:
+        self._poller.unregister(reader.fd)
+        self._all.remove(reader)
+        status = reader.close()
+        jobs = list(reader.jobs)
+        if not reader.ready:
+            self._failures += 1
+        elif jobs:
+            self.deaths += 1
+            jobs[0].deaths += 1
+            if jobs[0].deaths >= (_MOST_KILLS if status in _OTHER_ENDS else _MOST_DEATHS):
+                self._fatal(jobs.pop(0), _cause(status))
+        self._lost(jobs)
+
+    def close(self) -> None:
+        """End all readers at once."""
+        for reader in self._all:
+            self._poller.unregister(reader.fd)
+            reader.kill()
+        self._all.clear()
+
+
+def _cause(status: int) -> str:
+    if status == -signal.SIGALRM:
+        return f"reading it takes more than {PATIENCE:g} s"
+    if status == FULL:
+        return f"reading it takes more than {MOST_MEMORY // 10**6} MB"
+    if status == -signal.SIGABRT:
+        # Compiled code ends so when it gets no memory.
+        return f"reading it takes more than {MOST_MEMORY // 10**6} MB, or crashes"
+    if status == REFUSED:
+        return "the system refuses to read it"
+    return "reading it crashes" + (f" (signal {-status})" if status < 0 else "")
+
+
+class _Reader:
+    """One process, and the pages that it was given and has not returned."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            # Libraries print there about pages.
+            stderr=subprocess.DEVNULL,
+            env=environment(),
+            bufsize=0,
+        )
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._requests = self._process.stdin.fileno()
+        self.fd = self._process.stdout.fileno()
+        os.set_blocking(self.fd, False)
+        with suppress(OSError):
+            fcntl.fcntl(self.fd, fcntl.F_SETPIPE_SZ, _PIPE)
+        self._buffer = bytearray()
+        self.jobs: deque[Job] = deque()
+        #: Whether it has started.
+        self.ready = False
+
+    def give(self, jobs: list[Job]) -> None:
+        """Send requests: at most some kilobytes, for which its pipe has room."""
+        self.jobs.extend(jobs)
+        lines = "".join(f"{job.place.start.segment} {job.place.start.offset}\n" for job in jobs)
+        # If it has ended, the end of its answers says so.
+        with suppress(BrokenPipeError):
+            os.write(self._requests, lines.encode())
+
+    def receive(self) -> list[tuple[int, bytes]] | None:
+        """The kinds and contents of the frames that have come; None at the end."""
+        try:
+            data = os.read(self.fd, _PIPE)
+        except BlockingIOError:
+            return []
+        if not data:
+            return None
+        self._buffer += data
+        frames, start = [], 0
+        while len(self._buffer) - start >= FRAME.size:
+            kind, length = FRAME.unpack_from(self._buffer, start)
+            end = start + FRAME.size + length
+            if len(self._buffer) < end:
+                break
+            frames.append((kind, bytes(self._buffer[start + FRAME.size : end])))
+            start = end
+        del self._buffer[:start]
+        return frames
+
+    def close(self) -> int:
+        """Collect the process, which has ended or is about to; return its exit status."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.stdout.close()
+        return collect(self._process, _END)
+
+    def kill(self) -> None:
+        self._process.kill()
+        self.close()
+
 
 #: Most readers: more of them than the writer can follow would only take memory.
 _MOST_READERS = 8

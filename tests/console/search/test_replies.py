@@ -21,8 +21,7 @@ from larbinpy.console.search.form import (
     without_filter,
 )
 from larbinpy.console.search.replies import Replies
-from larbinpy.console.search.results import found_page, snippet
-from larbinpy.console.search.stored import stored_page
+from larbinpy.console.search.results import found_page, snippet, stored_page
 from larbinpy.console.status.markup import SEARCH
 from larbinpy.database.base import Found, Hit, Stored, Unavailable
 from larbinpy.database.finder import DatabaseFinder

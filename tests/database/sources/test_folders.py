@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 from larbinpy.config import Config
 from larbinpy.database.indexer.reader import ReadOptions, read_page
 from larbinpy.database.preparation import Prepared
-from larbinpy.database.sources.file import DAMAGED, media_type, page_in
-from larbinpy.database.sources.mirror import find, url_at
-from larbinpy.database.sources.warc import Payloads
+from larbinpy.database.sources import DAMAGED, Payloads, find, media_type, page_in, url_at
 from larbinpy.outcome import Outcome
 from larbinpy.output.mirror.browsable import BrowsableMirror
 from larbinpy.output.mirror.mirror import MirrorOutput

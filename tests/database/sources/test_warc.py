@@ -13,9 +13,7 @@ from hypothesis import strategies as st
 
 from larbinpy.database.indexer.reader import ReadOptions, read_page
 from larbinpy.database.preparation import Prepared
-from larbinpy.database.sources.file import SourceError
-from larbinpy.database.sources.mirror import find
-from larbinpy.database.sources.warc import Payloads
+from larbinpy.database.sources import Payloads, SourceError, find
 from larbinpy.errors import UserError
 from larbinpy.outcome import Outcome
 from larbinpy.output.warc.warc import WarcOutput
