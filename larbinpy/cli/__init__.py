@@ -94,7 +94,7 @@ def _one_line() -> Iterator[None]:
 def _version(context: click.Context, parameter: click.Parameter, value: bool) -> None:
     if value and not context.resilient_parsing:
         # Imported here, because it imports nearly all packages.
-        lines = import_module("larbinpy.cli.about").versions()
+        lines = import_module("larbinpy.cli.man").versions()
         click.echo("\n".join(lines))
         context.exit()
 

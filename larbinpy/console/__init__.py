@@ -10,8 +10,8 @@ ports/          the servers, within the crawl
   finder_process    its searches, answered by a child process
 status/         the status pages and metrics: functions of the snapshot
   pages         the pages, and the sections of each
-  overview, sections    the sections
-  charts, markup    how plots, values and pages look, with style sheet, script and icon
+  overview      the sections of the overview, and plots
+  markup        how values and pages look, with style sheet, script and icon
   metrics       the text of /metrics
 search/         the search pages: functions of what a finder answers
   form          query strings of addresses; the frame of all pages

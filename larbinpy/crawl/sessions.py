@@ -13,8 +13,7 @@ from typing import Any
 from larbinpy.fetch.cookies import Jars, LoginJars, cookie_lines
 from larbinpy.fetch.options import RequestOptions
 from larbinpy.frontier.lifecycle import Judgement, SiteLogins
-from larbinpy.login.judge import LoginPages, Standing
-from larbinpy.login.logout import ends_session
+from larbinpy.login.judge import LoginPages, Standing, ends_session
 from larbinpy.login.methods.hook import UserLogin
 from larbinpy.login.session import Session, SessionState
 from larbinpy.login.spec import Login, MethodTrait

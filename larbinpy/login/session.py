@@ -9,8 +9,15 @@ from http import HTTPStatus
 from typing import Any
 
 from larbinpy.login.exchange import Grant, LoginFailed, asked, next_of
-from larbinpy.login.judge import Judge, RecentCounts, Standing, has_html, has_password_field
-from larbinpy.login.logout import ends_session, logout_links
+from larbinpy.login.judge import (
+    Judge,
+    RecentCounts,
+    Standing,
+    ends_session,
+    has_html,
+    has_password_field,
+    logout_links,
+)
 from larbinpy.login.methods import request_headers, steps_of
 from larbinpy.login.methods.hook import UserLogin
 from larbinpy.login.spec import Login, MethodTrait

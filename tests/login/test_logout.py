@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.login.logout import ends_session, says_logout
+from larbinpy.login.judge import ends_session, says_logout
 from larbinpy.url import resolve
 
 SITE = "http://a.test"

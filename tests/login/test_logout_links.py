@@ -2,7 +2,7 @@
 
 import pytest
 
-from larbinpy.login.logout import logout_links
+from larbinpy.login.judge import logout_links
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.url import Url

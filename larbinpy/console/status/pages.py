@@ -3,27 +3,54 @@
 A page is a list of sections, and a section is a function of the snapshot: to change a page,
 change the table `PAGES`. Crawled text passes only through `markup.el` and never becomes a
 link. A snapshot may lack any key; its value is then empty.
+
+Sections about decided URLs: counts of outcomes, the last URLs, the last failures.
+
+The section about broken links.
+
+Sections about the program: name resolution, process, configuration, outputs.
+
+The sections about the fleet that a crawl is a node of.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from itertools import islice
+from typing import Any
 
+from larbinpy.config import SETTINGS
 from larbinpy.console.status import overview
 from larbinpy.console.status.markup import (
     FLEET,
     SCRIPT,
     TABS,
+    Child,
     Html,
     Snapshot,
+    ago,
     document,
     el,
+    figure,
     group,
     header,
+    join,
+    listing,
     moment,
+    none,
+    number,
+    percent,
     raw,
+    rows,
+    section,
+    table,
     tabs,
+    tree,
 )
 from larbinpy.console.status.overview import (
+    LEVELS,
+    RATES,
     Level,
+    default_span,
+    draw,
     findings,
     health,
     histograms,
@@ -31,27 +58,310 @@ from larbinpy.console.status.overview import (
     plots,
     progress,
     queues,
+    share,
     sites,
+    within,
 )
-from larbinpy.console.status.sections import (
-    broken_links,
-    config,
-    failures,
-    few_failures,
-    fleet,
-    left_out,
-    names,
-    nodes,
-    outcomes,
-    output,
-    recent,
-    robots,
-    rules,
-    system,
-    traps,
-)
-from larbinpy.console.text import duration
+from larbinpy.console.text import duration, grouped, roughly, size
 from larbinpy.errors import CrawlState
+from larbinpy.outcome import Trait, cure, having, in_words, left_out_in_words, reason
+
+#: Failures on the overview; the page "Outcomes" has more.
+_FEW = 8
+#: Rules in the table.
+_MOST_RULES = 200
+
+
+def outcomes(snapshot: Snapshot) -> Html:
+    """Counts of the outcomes, the most frequent first."""
+    counts = group(snapshot, "outcomes")
+    whole = sum(counts.values())
+    lines = [
+        (
+            join([name, el("small", in_words(name))]),
+            grouped(count),
+            percent(count, whole),
+            share(count, whole),
+        )
+        for name, count in sorted(counts.items(), key=lambda item: -item[1])
+        if count
+    ]
+    head = ("Outcome", "#URLs", "#Share", "")
+    return section("Outcomes", table(head, lines, "No URL is finished yet."))
+
+
+def failures(snapshot: Snapshot) -> Html:
+    """The last failures with their reasons."""
+    return section("Last failures", _failed(snapshot, len(rows(snapshot, "failures"))))
+
+
+def few_failures(snapshot: Snapshot) -> Html:
+    """The last failures, for the overview."""
+    more = el("p", el("a", "All outcomes and failures", href="/stats.html"), class_="more")
+    return section("Last failures", _failed(snapshot, _FEW), more)
+
+
+def _failed(snapshot: Snapshot, most: int) -> Html:
+    lines = [
+        (
+            ago(fate.get("ts"), snapshot.get("now")),
+            join([fate.get("url"), el("small", _reason(fate))]),
+            figure("", fate.get("attempt")),
+        )
+        for fate in rows(snapshot, "failures")[:most]
+    ]
+    return table(("#Ago", "*URL and reason", "#Tries"), lines, "Nothing has failed.")
+
+
+def robots(snapshot: Snapshot) -> Html:
+    """Counts of robots.txt files, and the URLs that they forbade last."""
+    now = snapshot.get("now")
+    lines = [
+        (ago(fate.get("ts"), now), fate.get("url")) for fate in rows(snapshot, "refusals")[:_FEW]
+    ]
+    return section(
+        "robots.txt",
+        listing(group(snapshot, "robots")),
+        el("h3", "Last forbidden URLs"),
+        table(("#Ago", "*URL"), lines, "No URL was forbidden."),
+    )
+
+
+def left_out(snapshot: Snapshot) -> Html:
+    """Counts of the links that limits left out, by limit."""
+    lines = [
+        (join([left_out_in_words(name), el("small", name)]), grouped(count))
+        for name, count in sorted(group(snapshot, "left_out").items(), key=lambda item: -item[1])
+    ]
+    return section("Links left out", table(("*Reason", "#Links"), lines, "No link was left out."))
+
+
+def traps(snapshot: Snapshot) -> Html:
+    """Counts of the links that looked like a spider trap, by guard."""
+    return section("Links into spider traps", listing(group(snapshot, "traps")))
+
+
+def rules(snapshot: Snapshot) -> Html:
+    """The rules in their order, with the number of links that each has decided."""
+    decided, places = group(snapshot, "rules"), group(snapshot, "places_of_rules")
+    lines = [
+        (join([text, el("small", places.get(text))]), grouped(count))
+        for text, count in islice(decided.items(), _MOST_RULES)
+    ]
+    more = len(decided) - len(lines)
+    note = [none(f"{more} more rules are in /status.json.")] if more else []
+    empty = "No rules (accept, reject): stay and other keywords decide."
+    return section("Rules", table(("*Rule", "#Links"), lines, empty), *note)
+
+
+def recent(snapshot: Snapshot) -> Html:
+    """The last finished URLs, newest first."""
+    lines = [_recent(fate) for fate in rows(snapshot, "recent")]
+    head = ("*URL", "Outcome", "#Status", "#Size", "#Time", "#Try")
+    return section("Last URLs", table(head, lines, "No URL is finished yet."))
+
+
+def _recent(fate: Mapping[str, Any]) -> tuple[Child, ...]:
+    return (
+        fate.get("url"),
+        fate.get("outcome"),
+        fate.get("status") or "-",
+        size(fate.get("size") or 0),
+        figure("_ms", fate.get("ms")),
+        fate.get("attempt"),
+    )
+
+
+def _reason(fate: Mapping[str, Any]) -> str:
+    """The reason of an outcome, and its cure."""
+    outcome, status, detail = (fate.get(key) for key in ("outcome", "status", "detail"))
+    name = str(outcome or "-")
+    why, remedy = reason(name, status, detail), cure(name, detail)
+    return f"{why}; {remedy}" if remedy else why
+
+
+_BROKEN = [outcome.value for outcome in having(Trait.BROKEN)]
+
+
+def broken_links(snapshot: Snapshot) -> Html:
+    """How many links are broken, and the last ones with the first page that has each."""
+    counts = group(snapshot, "outcomes")
+    count = sum(counts.get(name, 0) for name in _BROKEN)
+    last = rows(snapshot, "broken")
+    lines = [
+        (
+            ago(fate.get("ts"), snapshot.get("now")),
+            join(
+                [
+                    fate.get("url"),
+                    el(
+                        "small",
+                        reason(str(fate.get("outcome")), fate.get("status"), fate.get("detail")),
+                    ),
+                ]
+            ),
+            fate.get("via") or "a seed",
+        )
+        for fate in last
+    ]
+    head = ("#Ago", "*URL and reason", "*First page with it")
+    folder = group(snapshot, "config").get("stateDir") or "STATE_DIR"
+    note = f"So far {grouped(count)}; the last {len(last)} are shown. "
+    note += f"All of them, with all pages that have them: larbinpy report {folder}"
+    return section("Broken links", el("p", note), table(head, lines, "No link is broken."))
+
+
+def names(snapshot: Snapshot) -> Html:
+    """The resolver, its cache and its servers."""
+    dns = group(snapshot, "dns")
+    took = group(group(snapshot, "histograms"), "dns")
+    hits = percent(dns.get("cached"), dns.get("asked"))
+    return section(
+        "Name resolution",
+        el("div", draw(snapshot, RATES[-1], default_span(snapshot)), class_="plots"),
+        listing(
+            {
+                "Median lookup time": within(took, 0.5),
+                "95 % of lookups": within(took, 0.95),
+                **dns,
+            }
+        ),
+        el("h3", "Cache"),
+        listing({"hits": hits, **group(dns, "cache")}),
+        el("h3", "Servers"),
+        _servers(dns),
+    )
+
+
+def _servers(dns: Mapping[str, Any]) -> Html:
+    lines = [
+        (
+            server.get("address"),
+            _resting(server.get("resting")),
+            figure("", server.get("sent")),
+            figure("", server.get("answered")),
+            figure("", server.get("lost")),
+            figure("rtt_ms", server.get("rtt_ms")),
+            figure("", server.get("keeps_case")),
+        )
+        for server in rows(dns, "servers")
+    ]
+    head = ("*Server", "State", "#Sent", "#Answered", "#Lost", "#Round trip", "Keeps case")
+    return table(head, lines)
+
+
+def _resting(resting: object) -> Html:
+    return el("b", "resting" if resting else "in use", class_="warning" if resting else "good")
+
+
+def system(snapshot: Snapshot) -> Html:
+    """Memory, descriptors and loop of the process."""
+    plots = [draw(snapshot, level, default_span(snapshot)) for level in LEVELS]
+    return section(
+        "The process",
+        el("div", *plots, class_="plots"),
+        listing(group(snapshot, "system")),
+    )
+
+
+def config(snapshot: Snapshot) -> Html:
+    """The settings in use: those that were set, then the defaults."""
+    texts = group(snapshot, "config")
+    changed: list[tuple[Child, Child]] = []
+    defaults: list[tuple[Child, Child]] = []
+    for keyword, text in texts.items():
+        row = SETTINGS.get(keyword.lower())
+        line = (join([keyword, el("small", row.help) if row else None]), text or "-")
+        is_default = row is not None and row.text(row.default) == text
+        (defaults if is_default else changed).append(line)
+    head = ("*Keyword", "*Value")
+    return section(
+        "Configuration",
+        el("h3", f"Changed settings ({len(changed)})"),
+        table(head, changed, "All settings have their defaults."),
+        el("details", el("summary", f"Defaults ({len(defaults)})"), table(head, defaults)),
+    )
+
+
+def output(snapshot: Snapshot) -> Html:
+    """The counts of each output."""
+    plugs = group(snapshot, "output")
+    if not plugs:
+        return section("Output", none("No output is configured: pages are not kept."))
+    return join(section(f"Output: {name}", tree(group(plugs, name))) for name in plugs)
+
+
+_ALONE = "This crawl has no other nodes; larbinpy crawl --join makes it one of several."
+
+
+def fleet(snapshot: Snapshot) -> Html:
+    """The whole crawl: sums over its nodes, shards, and what it waits for."""
+    found = group(snapshot, "fleet")
+    if not found:
+        return section("Fleet", none(_ALONE))
+    nodes = rows(found, "nodes")
+    alive = [node for node in nodes if node.get("alive")]
+    sums: dict[str, Child] = {
+        "Pages": f"{_sum(nodes, 'pages')}",
+        "Pages a second": f"{_sum(alive, 'pages_s')}",
+        "Received": figure("bytes", sum(number(node, "bytes") for node in nodes)),
+        "URLs waiting": f"{_sum(alive, 'queued')}",
+        "Nodes": f"{grouped(len(alive))}",
+        "Shards served": f"{_figure(found, 'shards_served')} of {_figure(found, 'shards_of_all')}",
+    }
+    if found.get("limit"):
+        left = grouped(max(0, number(found, "left")))
+        note = el("small", f"{left} not given to nodes yet")
+        sums["limitPage"] = join([_figure(found, "limit"), note])
+    figures = [el("div", el("dt", name), el("dd", value)) for name, value in sums.items()]
+    trouble = found.get("trouble")
+    return section(
+        f"Fleet {found.get('name') or ''}: {found.get('state') or ''}",
+        el("dl", *figures),
+        el("p", el("b", trouble, class_="warning"), class_="gate") if trouble else None,
+    )
+
+
+def nodes(snapshot: Snapshot) -> Html | None:
+    """A line for each node that takes part, and for those that have left."""
+    found = group(snapshot, "fleet")
+    if not found:
+        return None
+    lines = [_line(node, node.get("name") == found.get("node")) for node in rows(found, "nodes")]
+    head = ("*Node", "State", "#Pages", "#Pages/s", "#Waiting", "#Shards", "#Lag", "Status page")
+    return section("Nodes", table(head, lines, "No node has reported yet."))
+
+
+def _line(node: Mapping[str, Any], is_this: bool) -> tuple[Html | str | None, ...]:
+    words = [f"for {roughly(number(node, 'joined_s') + number(node, 'age_s'))}"]
+    if not node.get("alive"):
+        words = [f"last seen {roughly(number(node, 'age_s'))} ago"]
+    words += ["this one"] if is_this else []
+    words += [str(node.get("trouble"))] if node.get("alive") and node.get("trouble") else []
+    name = join([node.get("name"), el("small", ", ".join(words))])
+    if not node.get("alive"):
+        gone = el("b", "gone", class_="note")
+        return name, gone, _figure(node, "pages"), "-", "-", "-", "-", "-"
+    kind = "warning" if node.get("trouble") else "good"
+    return (
+        name,
+        el("b", node.get("state"), class_=kind),
+        _figure(node, "pages"),
+        _figure(node, "pages_s"),
+        _figure(node, "queued"),
+        _figure(node, "shards"),
+        figure("lag_s", node.get("lag_s")),
+        str(node.get("http") or "-"),
+    )
+
+
+def _figure(within: Mapping[str, Any], name: str) -> str:
+    return figure("", within.get(name))
+
+
+def _sum(nodes: Any, name: str) -> str:
+    return grouped(sum(number(node, name) for node in nodes))
+
 
 #: The one section that also takes the span.
 _RATES = overview.rates

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.console.status import charts
-from larbinpy.console.status.charts import Unit, plot, round_up
+from larbinpy.console.status import overview
+from larbinpy.console.status.overview import Unit, plot, round_up
 
 
 def points(text: str, kind: str = "line s0") -> list[tuple[float, float]]:
@@ -14,7 +14,7 @@ def points(text: str, kind: str = "line s0") -> list[tuple[float, float]]:
     return [(float(x), float(y)) for x, y in pairs]
 
 
-def drawn(values: list[float], cells: int = 4, unit: Unit = charts.PER_SECOND) -> str:
+def drawn(values: list[float], cells: int = 4, unit: Unit = overview.PER_SECOND) -> str:
     return plot("Pages", {"pages": values}, cells, "1 min ago", unit)
 
 
@@ -43,7 +43,7 @@ def test_nothing_yet_is_a_frame() -> None:
 
 def test_several_series_share_a_scale_and_are_named() -> None:
     series = {"replies": [10, 20], "failed": [1, 2]}
-    shown = plot("Pages", series, 2, "1 min ago", charts.PER_SECOND)
+    shown = plot("Pages", series, 2, "1 min ago", overview.PER_SECOND)
     assert points(shown)[1] == (1, 0)
     assert points(shown, "line s1") == [(0, 95), (1, 90)]
     assert shown.count("area") == 1
@@ -53,13 +53,13 @@ def test_several_series_share_a_scale_and_are_named() -> None:
 
 
 def test_words_beside_it() -> None:
-    shown = drawn([1500.0, 500.0], unit=charts.BYTES_PER_SECOND)
+    shown = drawn([1500.0, 500.0], unit=overview.BYTES_PER_SECOND)
     for part in (">2 kB/s<", ">1 kB/s<", ">0 B/s<", "mean 1.0 kB/s, highest 1.5 kB/s"):
         assert part in shown
 
 
 def test_a_name_is_text() -> None:
-    shown = plot("<b>", {"<i>": [1], '"': [2]}, 2, "<u>", charts.NUMBER)
+    shown = plot("<b>", {"<i>": [1], '"': [2]}, 2, "<u>", overview.NUMBER)
     assert not re.search(r"<[iu]>", shown)
     assert shown.count("<b>") == 1
 
@@ -90,7 +90,7 @@ def test_the_scale_fits_the_values(value: float) -> None:
 
 def test_a_distribution_has_percentiles() -> None:
     histogram = {"bounds_s": [0.01, 0.1, 1.0], "counts": [0, 60, 38, 2]}
-    shown = charts.distribution(histogram)
+    shown = overview.distribution(histogram)
     assert "half up to 100 ms; 95 % up to 1 s; 99 % over 1 s" in shown
     assert "up to 10 ms" not in shown
     assert shown.count("<rect") == 3
@@ -100,11 +100,11 @@ def test_how_long_a_share_of_all_took() -> None:
     histogram = {"bounds_s": [0.01, 0.1, 1.0], "counts": [1, 60, 38, 1]}
     shares = (0.01, 0.5, 0.95, 0.995, 1.0)
     words = ["up to 10 ms", "up to 100 ms", "up to 1 s", "over 1 s", "over 1 s"]
-    assert [charts.within(histogram, share) for share in shares] == words
+    assert [overview.within(histogram, share) for share in shares] == words
     for odd in ({}, {"bounds_s": [1.0], "counts": [0, 0]}, {"bounds_s": [1.0], "counts": [3]}):
-        assert charts.within(odd, 0.5) == "-"
+        assert overview.within(odd, 0.5) == "-"
 
 
 def test_a_share_is_a_bar() -> None:
-    assert 'width="25.00"' in charts.share(1, 4)
-    assert 'width="0.00"' in charts.share(1, 0)
+    assert 'width="25.00"' in overview.share(1, 4)
+    assert 'width="0.00"' in overview.share(1, 0)
