@@ -282,6 +282,16 @@ def test_a_page_that_is_longer_than_the_server_takes_is_cut(
         assert rebuild(database.where, lambda *_: None) == 3
 
 
+def test_a_body_is_kept_if_the_server_takes_it(small_packets: int, database: OnServer) -> None:
+    random, most = Random(5), small_packets * 3 // 8
+    bodies = [random.randbytes(size) for size in (most, most + 1, small_packets - 1)]
+    pages = [prepared(f"{A}{n}", "text", body=body) for n, body in enumerate(bodies)]
+    with closing(Writer(database.where)) as writer:
+        lines = writer.write(pages)
+    assert [line.partition(": ")[0] for line in lines] == [f"{A}1", f"{A}2"]
+    assert database.rows("SELECT zstd FROM body") == [(bodies[0],)]
+
+
 def test_many_rows_are_more_than_one_statement(small_packets: int, database: OnServer) -> None:
     random = Random(4)
     pages = [prepared(f"{A}{n}", noise(random, small_packets // 400)) for n in range(100)]

@@ -32,8 +32,12 @@ def test_texts_are_distinct_and_bounded(anchors: Anchors) -> None:
     assert anchors.known(TARGETS[2]) == []
 
 
-def test_texts_outlive_their_reader(tmp_path: Path) -> None:
-    """At each turn of the slices: what is in memory is in the table `fresh`, too."""
+@pytest.mark.parametrize("life", [7, 23, 60])
+def test_texts_outlive_their_reader(tmp_path: Path, life: int) -> None:
+    """At each turn of the slices: what is in memory is in the table `fresh`, too.
+
+    A reader lives for some turns; after 16, each slice had its turn.
+    """
     base = connect(tmp_path / "it.db", write=True)
     base.execute("BEGIN")
     anchors = Anchors(base)
@@ -43,7 +47,7 @@ def test_texts_outlive_their_reader(tmp_path: Path) -> None:
         again = Anchors(base)
         for before, seen in enumerate(TARGETS[: turn + 1]):
             assert again.known(seen) == [f"text {before}"]
-        if turn % 7 == 0:
+        if turn % life == life - 1:
             anchors = again
     while anchors.settle():
         pass

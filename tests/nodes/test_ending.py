@@ -60,6 +60,10 @@ NO_PAGE = {"success": 0, "err40X": 2}
         ([node(STOPPED), node(FINISHED, status=-9)], 11),
         ([node(Ending.LIMIT_PAGE), node(Ending.LIMIT_PAGE)], 0),
         ([node(FINISHED), node(Ending.DISK)], 3),
+        # A login that failed is the end of all only if the crawl came to its end.
+        ([node(FINISHED), node(Ending.LOGIN)], Ending.LOGIN.code),
+        ([node(Ending.LOGIN), node(Ending.DISK)], 3),
+        ([node(Ending.LIMIT_PAGE), node(Ending.LOGIN)], Ending.LOGIN.code),
         ([node(Ending.DISK), node(None, status=2)], 2),
         ([node(STOPPED), node(Ending.FORCED)], 13),
         ([node(None), node(None, status=1)], 1),
