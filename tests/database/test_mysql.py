@@ -289,7 +289,7 @@ def test_a_body_is_kept_if_the_server_takes_it(small_packets: int, database: OnS
     with closing(Writer(database.where)) as writer:
         lines = writer.write(pages)
     assert [line.partition(": ")[0] for line in lines] == [f"{A}1", f"{A}2"]
-    assert database.rows("SELECT zstd FROM body") == [(bodies[0],)]
+    assert database.rows("SELECT zstd FROM body") == bodies[:1]
 
 
 def test_many_rows_are_more_than_one_statement(small_packets: int, database: OnServer) -> None:

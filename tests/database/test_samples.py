@@ -102,6 +102,18 @@ def test_the_sample_of_a_deleted_page_is_removed(database: Database) -> None:
         assert show(database, number).more["rest"] == f"{MENU} own{number}"
 
 
+def test_a_sample_that_another_process_has_removed_is_used_no_more(database: Database) -> None:
+    """It is in the memory of the writer, and nowhere else."""
+    with closing(Writer(database.where)) as writer:
+        writer.write([page(n) for n in range(1, 4)])
+        database.execute(f"DELETE FROM page WHERE url = '{url(1)}'")
+        database.execute("UPDATE host SET sample = NULL, sample_size = NULL, sample_of = NULL")
+        database.execute("INSERT INTO meta VALUES ('samples', 1)")
+        writer.write([page(4), page(5)])
+    for number in (4, 5):
+        assert show(database, number).more["rest"] == f"{MENU} own{number}"
+
+
 def test_the_sample_of_another_page_stays_when_one_is_deleted(database: Database) -> None:
     write(database, *(page(n) for n in range(1, 5)))
     database.execute(f"DELETE FROM page WHERE url = '{url(3)}'")

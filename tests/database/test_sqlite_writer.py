@@ -172,3 +172,37 @@ def test_what_left_is_forgotten_when_nothing_waits(writer: Writer, ask: Ask, fin
     assert find("word0") == ["0"]
     assert not writer.tend()
     assert ask("PRAGMA integrity_check") == ["ok"]
+
+
+def test_a_file_is_made_shorter_until_little_of_it_is_unused(
+    writer: Writer, path: Path, ask: Ask
+) -> None:
+    """It begins at a twentieth, and ends at a hundredth."""
+
+    def leave(size: int) -> None:
+        with closing(connect(path, write=True)) as base:
+            base.execute("CREATE TABLE left (data)")
+            base.execute("INSERT INTO left VALUES (zeroblob(?))", (size,))
+            base.execute("DROP TABLE left")
+
+    with closing(connect(path, write=True)) as base:
+        base.execute("CREATE TABLE used AS SELECT zeroblob(40000000)")
+    leave(1_600_000)
+    few = ask("PRAGMA freelist_count")
+    assert not writer.tend()
+    assert ask("PRAGMA freelist_count") == few
+    leave(4_000_000)
+    while writer.tend():
+        pass
+    assert ask("PRAGMA freelist_count")[0] <= ask("PRAGMA page_count")[0] / 100
+
+
+def test_a_durable_write_brings_earlier_ones_to_the_disk(writer: Writer, path: Path) -> None:
+    """SQLite syncs its log with what is appended to it, so something must be."""
+    log = path.with_name("it.db-wal")
+    writer.write([prepared(A, "one")], "s", Position(1, 0))
+    before = log.read_bytes()
+    writer.write([])
+    assert log.read_bytes() == before
+    writer.write([], durable=True)
+    assert log.read_bytes() != before

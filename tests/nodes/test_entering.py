@@ -9,27 +9,27 @@ import pytest
 
 from larbinpy.config import Given
 from larbinpy.errors import UserError
-from larbinpy.fleet.redis.overview import Found
-from larbinpy.fleet.vault import CrawlState
+from larbinpy.fleet.redis.overview import SeenCrawl
+from larbinpy.fleet.vault import FleetState
 from larbinpy.nodes import supervisor
-from larbinpy.nodes.supervisor import Plan, Supervisor
+from larbinpy.nodes.supervisor import NodesPlan, Supervisor
 from larbinpy.storage.state import Start
 
-NEW, RUNNING, FINISHED = CrawlState.NEW, CrawlState.RUNNING, CrawlState.FINISHED
+NEW, RUNNING, FINISHED = FleetState.NEW, FleetState.RUNNING, FleetState.FINISHED
 
 
 class Redis:
     """What was done to the crawl; stands for the overview, and for what asks it."""
 
-    def __init__(self, state: CrawlState | None, *living: str) -> None:
-        self._found = None if state is None else Found("id", state, {})
+    def __init__(self, state: FleetState | None, *living: str) -> None:
+        self._found = None if state is None else SeenCrawl("id", state, {})
         self._living = list(living)
         self.done: list[str] = []
 
     def ask(self, verb: Any) -> Any:
         return verb(lambda answer: None)
 
-    def find(self, then: Any) -> Found | None:
+    def find(self, then: Any) -> SeenCrawl | None:
         return self._found
 
     def forget(self, then: Any) -> None:
@@ -38,7 +38,7 @@ class Redis:
     def renew(self, settings: dict[str, str], then: Any) -> None:
         self.done.append(f"renewed: {settings['stay']}")
 
-    def living(self, overview: object, found: Found) -> list[str]:
+    def living(self, overview: object, found: SeenCrawl) -> list[str]:
         return self._living
 
 
@@ -47,7 +47,7 @@ def enter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Enters the crawl; `enter(redis, start, is_own=True)`."""
 
     def enter(redis: Redis, start: Start, *, is_own: bool = True) -> None:
-        plan = Plan(
+        plan = NodesPlan(
             names=["1"],
             folder=tmp_path,
             join="" if is_own else "redis://redis.test/news",
@@ -83,7 +83,7 @@ def enter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     ],
 )
 def test_a_crawl_on_a_redis_of_its_own(
-    enter: Any, state: CrawlState | None, start: Start, done: list[str]
+    enter: Any, state: FleetState | None, start: Start, done: list[str]
 ) -> None:
     redis = Redis(state)
     enter(redis, start)
@@ -91,7 +91,7 @@ def test_a_crawl_on_a_redis_of_its_own(
 
 
 @pytest.mark.parametrize("state", [None, NEW, RUNNING, FINISHED])
-def test_a_crawl_of_others_is_left_as_it_is(enter: Any, state: CrawlState | None) -> None:
+def test_a_crawl_of_others_is_left_as_it_is(enter: Any, state: FleetState | None) -> None:
     for start in (Start.REFUSE, Start.AUTO, Start.SCRATCH):
         redis = Redis(state, "b")
         enter(redis, start, is_own=False)
@@ -122,7 +122,7 @@ def test_what_is_refused(enter: Any, redis: Redis, start: Start, why: str) -> No
     ],
 )
 def test_logins_of_the_crawl_before_go_with_it(
-    enter: Any, tmp_path: Path, state: CrawlState | None, start: Start, is_new: bool
+    enter: Any, tmp_path: Path, state: FleetState | None, start: Start, is_new: bool
 ) -> None:
     file = tmp_path / "logins.json"
     file.write_text(json.dumps({"http://a.test": "me:old", "http://b.test": "me:pw"}))

@@ -482,8 +482,9 @@ class FileWriting:
                 base.execute("BEGIN IMMEDIATE")
                 yield self._opened
                 if durable:
-                    # A transaction without a change would not sync.
-                    base.execute("UPDATE meta SET value = value WHERE key = 'format'")
+                    # A transaction without a change would not sync, nor one with an UPDATE to what
+                    # a row has already.
+                    base.execute("INSERT OR REPLACE INTO meta SELECT * FROM meta LIMIT 1")
                 base.execute("COMMIT")
                 if durable:
                     base.execute("PRAGMA synchronous=NORMAL")
