@@ -12,11 +12,11 @@ The packages; each imports only from those above it:
     dns/                         names to addresses, without blocking
     fetch/                       the pool of curl handles, robots.txt rules, throttle
     parse/                       charset, links, sitemaps
+    soft404/                     pages for names that do not exist, without a 404
     context                      what each part of a crawl gets: settings, poller, clocks ...
     frontier/                    which URL is fetched next, and when
     fleet/                       one crawl on many nodes: which hosts are whose, what is shared
     login/                       how to log in to a site, and whether a page is of a session
-    soft404/                     pages for names that do not exist, without a 404
     revisit/                     how often a page changes, and when to visit it again
     content/                     what a page says: title, text, language, dates, links
     search/                      words of pages and of queries, snippets

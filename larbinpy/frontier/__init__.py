@@ -2,18 +2,21 @@
 
 The life of a URL, by the classes that lead it:
 
-frontier      `Frontier`, as the engine uses it; what of it is saved
-scope         `Scope`: may the crawl want it? By depth, domain and the area around the seeds,
-              rules (`rules`) and guards against traps (`traps`)
-admission     `Admission`: was it seen before? Else it goes to the store (`storage.queues`)
-sequencer     `Sequencer` takes it from there while the isGet gate is open
-site          `NamedSite`: the queue of its scheme, host and port; its states and robots.txt
-lifecycle     `SiteLifecycle` leads the site to an address, robots.txt and login, by requests of
-              its own (`steps`), and handles failures
-politeness    `SiteSettings` and the delay between two requests to one site
-sites         `SiteRegistry`: the sites in memory, and what is kept of others
-addresses     `IPSite`: when the next request to one address may be sent, and for which site
-schedule      `IPSites`: all addresses, and the requests in flight
+1. A page links to it. `Admission` (`admission`) takes it if it was not seen before, `Scope`
+   (`scope`) wants it by depth, area and rules (`rules`), and no guard of `Traps` (`traps`) refuses
+   it. A seed is asked for by the operator, so only the first counts.
+2. It waits on disk (`storage.queues`) until `Sequencer` (`sequencer`) takes it to its site: while
+   memory has room, the isGet gate, and its site has less than its share there.
+3. Its site is a `NamedSite` (`site`), which `SiteRegistry` (`sites`) makes and evicts. The first
+   URL starts the site on its way: `SiteLifecycle` (`lifecycle`) leads it to an address, and by
+   `RobotsStep`, `LoginStep` and `ProbeStep` to its robots.txt, login and probes. Until then the URL
+   waits; it ends here if robots.txt forbids it, or the site is given up.
+4. It is ready. Its site takes turns with the others at one `IPSite` (`addresses`), no earlier than
+   its `Pace` (`politeness`) permits. `IPSites` (`schedule`) has the addresses in the order of their
+   next requests, and the requests in flight; `Frontier.take` returns the URL that is due.
+5. The reply comes back by `Frontier.replied` (`frontier`), with what the intake has judged. A
+   failure that may pass sends it back to its site. Otherwise its outcome is decided, and it is owed
+   until `Frontier.decided` has given it to the log.
 
 The store and the sets of seen URLs (`storage/`) read and write files in the middle of a
 decision. Nothing else here does; nothing has a socket or reads a clock.

@@ -1,13 +1,7 @@
 """The addresses: when the next request to each may be sent, and for which of its sites.
 
-schedule        the schedule of all addresses, and the requests in flight
-ip_site         one address
-registry        which addresses have something to do
-wait_shortener  shortens waits when waitDuration becomes shorter
-
-IPSite: when the next request to one address may be sent, and which of its sites is next.
-
-Which addresses have something to do, and until when each of the others is left alone.
+`IPSite` is one address, whose sites take turns in a `Rotation`. `IPSiteRegistry` has those with
+something to do, and until when each of the others is left alone.
 """
 
 import heapq

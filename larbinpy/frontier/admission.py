@@ -1,8 +1,7 @@
 """Which URLs the crawl takes: those in scope that were not seen before.
 
-A cache of the URLs that pages link to most, in front of the set of all URLs seen.
-
-Removes query parameters for tracking and sessions from links (dropParameters).
+`RecentLinks` and `RecentHashes` cache the URLs that pages link to most, in front of the set of all
+URLs seen. `Folding` removes parameters for tracking and sessions from links (dropParameters).
 """
 
 import os

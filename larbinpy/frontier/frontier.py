@@ -1,12 +1,11 @@
-"""The frontier: decides which URL is fetched next, without sockets or clocks.
+"""The frontier as a whole: decides which URL is fetched next, without sockets or clocks.
 
-The engine passes in values (links, answers of the resolver, finished pages) and `now`, in
-seconds of any clock that does not go back. The frontier returns names to resolve, requests to
-open, and URLs whose outcome is decided. Only its parts `store` and `seen` use files.
+The engine passes in values (links, answers of the resolver, replies) and `now`, in seconds of any
+clock that does not go back. The frontier returns names to resolve, requests to open, and URLs whose
+outcome is decided. Only its parts `store` and `seen` use files.
 
-Takes URLs that the rules reject out of the queues in memory, after a change of rules.
-
-The saved parts of the frontier: digests; and the area of the seeds, waits, counts, rules.
+Beside it, `RuleSweep` takes URLs out of the queues in memory that a changed rule rejects, and the
+classes from `SavedDigests` on save its parts.
 """
 
 from collections import deque

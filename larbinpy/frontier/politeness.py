@@ -1,8 +1,7 @@
-"""The delay between two requests to one site, and how it adapts to the answers.
+"""The delay between two requests to one site (`Pace`), which adapts to the answers.
 
-The settings of sites, which site blocks may decide, and how much was fetched from a site.
-
-The hours of sites: whether requests may be sent to them now.
+Beside it, what else site blocks may decide: the settings of a site, the hours in which it is asked,
+and how much may be fetched from it.
 """
 
 from collections.abc import Callable, Mapping

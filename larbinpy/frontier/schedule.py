@@ -1,6 +1,6 @@
-"""The schedule of all addresses, and the requests in flight.
+"""The order of the next requests to all addresses, and the requests in flight.
 
-Shortens waits that are under way when waitDuration becomes shorter.
+`WaitShortener` shortens the waits that are under way when waitDuration becomes shorter.
 """
 
 import heapq

@@ -1,15 +1,6 @@
-"""Which URLs are wanted.
+"""Which URLs are wanted, by the rules and the other keywords that bound a crawl.
 
-scope         the rules and the other keywords that bound a crawl
-rules         the ordered rules (accept, reject); url_patterns: many patterns at once
-live_rules    rules added and dropped on the console
-seed_area     the hosts and folders of the seeds, for stay and lockSite
-folding       links without dropped parameters
-traps         guards against spider traps
-
-Scope: which URLs are wanted, by the rules and the other keywords that bound a crawl.
-
-The part of the web around the seeds, to which `stay` and lockSite bind a crawl.
+`SeedArea` is the part of the web around the seeds, to which `stay` and lockSite bind a crawl.
 """
 
 from collections import Counter

@@ -1,24 +1,8 @@
-"""The sites: what is known of each scheme, host and port, and its queues.
+"""The sites in memory, active and idle, and the little that is kept of evicted ones.
 
-named_site    one site and its queues; states: its states, as a table
-registry      which sites are in memory; evicted: what is kept of others
-settings      what site blocks decide, and the limits of a site
-hours         whether requests may be sent to a site now
-politeness    how the delay between two requests adapts
-name_requests the sites that wait for an address
-robots_rules  the rules of robots.txt in force; robots_cache: robots.txt, compressed
-busiest       the sites that the status page shows
-
-The robots.txt rules in force at each site: which URLs they allow, and which sites keep them.
-
-The little that is kept of sites and addresses that were evicted from memory.
-
-The time before which a site or address gets no request ("left alone") outlives its eviction.
-Each entry is kept only until that time.
-
-The busiest, slowest and suspended sites among many, found in small steps.
-
-The sites in memory, active and idle, and what is kept of evicted ones.
+`RobotsRules` has the rules in force at each site. The time before which a site or an address gets
+no request ("left alone") outlives its eviction, and each entry is kept only until that time.
+`Watch` finds the busiest, slowest and suspended sites among many, in small steps.
 """
 
 import heapq
