@@ -17,7 +17,7 @@ from larbinpy.url import masked_line
 _COMMANDS = {
     "crawl": "crawl",
     "mirror": "mirror",
-    "revisit": "revisit",
+    "revisit": "crawl",
     "demo": "demo",
     "search": "database",
     "show": "database",
@@ -27,14 +27,14 @@ _COMMANDS = {
     "serve": "serve",
     "report": "report",
     "log": "report",
-    "explain": "explain",
+    "explain": "report",
     "frontier": "report",
     "check-config": "check_config",
     "seed": "running",
     "console": "running",
     "status": "running",
     "fleet": "running",
-    "resolve": "resolve",
+    "resolve": "fetch",
     "fetch": "fetch",
     "login": "fetch",
     "man": "man",
@@ -91,12 +91,42 @@ def _one_line() -> Iterator[None]:
         sys.exit(USAGE)
 
 
-def _version(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+#: Packages that neither libcurl nor the parsers list.
+_PACKAGES = ("ada-url", "click", "dnspython", "h11", "hiredis", "isal", "tqdm", "warcio")
+
+
+def _show_versions(context: click.Context, parameter: click.Parameter, value: bool) -> None:
     if value and not context.resilient_parsing:
-        # Imported here, because it imports nearly all packages.
-        lines = import_module("larbinpy.cli.man").versions()
-        click.echo("\n".join(lines))
+        click.echo("\n".join(_versions()))
         context.exit()
+
+
+def _versions() -> list[str]:
+    """Lines of text, the most important first."""
+    # Here, since only they need these modules.
+    import platform
+
+    from larbinpy._version import __version__
+    from larbinpy.fetch import options as fetching
+    from larbinpy.parse import charset as parsing
+
+    return [
+        f"larbinpy, version {__version__}",
+        f"Python {platform.python_version()} on {platform.system()} {platform.machine()}",
+        fetching.versions(),
+        parsing.versions(),
+        ", ".join(f"{name} {found}" for name in _PACKAGES if (found := _version(name))),
+    ]
+
+
+def _version(package: str) -> str:
+    """Empty if the package was installed without its metadata."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -105,7 +135,7 @@ def _version(context: click.Context, parameter: click.Parameter, value: bool) ->
     is_flag=True,
     expose_value=False,
     is_eager=True,
-    callback=_version,
+    callback=_show_versions,
     help="Show the versions of larbinpy and of its libraries, and exit.",
 )
 def main() -> None:

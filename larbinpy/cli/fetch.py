@@ -1,26 +1,49 @@
 """``larbinpy fetch``.
 
 ``larbinpy login``.
+
+``larbinpy resolve``.
+
+The names for `larbinpy resolve`: lines of a file or pipe, read without blocking the loop.
+
+The output of ``larbinpy resolve``: results as they arrive, and a progress bar.
 """
 
 import json
+import os
+import select
+import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import replace
+from functools import partial
+from typing import TextIO
 
 import click
 
 from larbinpy.cli.common import (
     NOTHING,
+    STOPPED,
+    collect_rarely,
     complain,
     config_options,
     load_config,
+    open_bytes,
     option_value,
     plain_errors,
     servers_option,
 )
 from larbinpy.config import SETTINGS
+from larbinpy.config.kinds import count
+from larbinpy.console.terminal.progress import NamesBar
 from larbinpy.console.text import printable
+from larbinpy.crawl.resolver import make_resolver
+from larbinpy.dns.bulk import resolve_names
+from larbinpy.dns.cache import NameCache
 from larbinpy.errors import LOGIN_FAILED
+from larbinpy.loop.clock import clock
+from larbinpy.loop.poller import READ, Poller
 from larbinpy.outcome import Outcome, cure, reason
 from larbinpy.url import fault
 
@@ -96,3 +119,146 @@ def login(
         config = load_config(config_file, settings, allow_private)
         is_in = try_login(url, config, lambda line: click.echo(printable(line)))
     sys.exit(0 if is_in else LOGIN_FAILED)
+
+
+_BLOCK = 1 << 16
+#: Bytes kept of a line; no useful line is longer.
+_LONGEST = 1 << 12
+
+
+def arriving_lines(fd: int, poller: Poller) -> Iterator[str]:
+    """The lines of `fd`, without blanks around them and without empty ones.
+
+    If no line has arrived yet, yields an empty one; `poller` then wakes for the next. Bytes
+    that are not UTF-8 are escaped as ``\\xe9``.
+    """
+    rest = b""
+    while True:
+        if not select.select([fd], [], [], 0)[0]:
+            poller.register(fd, READ, lambda fd, _events: poller.unregister(fd))
+            yield ""
+            continue
+        block = os.read(fd, _BLOCK)
+        whole, _, rest = (rest + (block or b"\n")).rpartition(b"\n")
+        rest = rest[:_LONGEST]
+        yield from filter(None, map(str.strip, whole.decode(errors="backslashreplace").split("\n")))
+        if not block:
+            return
+
+
+_OUTPUT_BLOCK = 1 << 20
+
+
+class Results:
+    """Writes lines to `stream`, and a bar to `stderr` if that is a terminal.
+
+    `source` is the file of the names, "-" for standard input; its number of lines is the total
+    of the bar.
+    """
+
+    def __init__(self, stream: TextIO, stderr: TextIO, source: str) -> None:
+        self._stream = stream
+        self._bar: NamesBar | None = None
+        if stderr.isatty():
+            self._bar = NamesBar(stderr, lines_in(source), shared=stream.isatty())
+        #: Lines written.
+        self.count = 0
+
+    def write(self, lines: str) -> None:
+        """Write one or more lines and flush; the last comes without its newline."""
+        self.count += lines.count("\n") + 1
+        if self._bar is not None:
+            self._bar.clear()
+        self._stream.write(lines + "\n")
+        self._stream.flush()
+
+    def update(self, names: int) -> None:
+        """Advance the bar by `names`; call it after each `write`."""
+        if self._bar is not None:
+            self._bar.update(names)
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+
+def lines_in(name: str) -> int | None:
+    """The number of lines of a file; None for pipes, terminals and unreadable files."""
+    path = "/dev/stdin" if name == "-" else name
+    if not os.path.isfile(path):
+        return None
+    count, last = 0, b"\n"
+    try:
+        with open(path, "rb") as file:
+            for block in iter(partial(file.read, _OUTPUT_BLOCK), b""):
+                count += block.count(b"\n")
+                last = block[-1:]
+    except OSError:
+        return None
+    return count + (last != b"\n")
+
+
+#: The upper bound of dnsCacheSize.
+_MOST_NAMES = 10**9
+
+
+@click.command()
+@click.argument("file", default="-")
+@servers_option
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+@click.option(
+    "--parallel", metavar="N", default="1000", show_default=True, help="Names asked for at once."
+)
+@click.option(
+    "--cache", metavar="N", default="50000", show_default=True, help="Names to remember, or 0."
+)
+def resolve(file: str, servers: tuple[str, ...], as_json: bool, parallel: str, cache: str) -> None:
+    """Resolve the names in FILE (or standard input) with the crawler's own resolver."""
+    collect_rarely()
+    with plain_errors():
+        at_once = option_value("--parallel", parallel, SETTINGS["dnsconnexions"].kind)
+        config = replace(
+            load_config(None, [], more=[("dnsServer", server) for server in servers]),
+            dns_connexions=at_once,
+            dns_send_queue=at_once,
+        )
+        # It may be 0, which a crawl cannot have.
+        cached = NameCache(
+            option_value("--cache", cache, count(0, _MOST_NAMES)),
+            config.dns_negative_size,
+            config.dns_cache_time,
+        )
+        with (
+            closing(Poller()) as poller,
+            closing(make_resolver(config, poller, cached)) as resolver,
+            open_bytes(file) as source,
+            closing(Results(sys.stdout, sys.stderr, file)) as results,
+        ):
+            started = clock()
+            try:
+                # Like Ctrl-C; timeout(1), for example, sends SIGTERM.
+                signal.signal(signal.SIGTERM, signal.default_int_handler)
+                summary = resolve_names(
+                    arriving_lines(source.fileno(), poller),
+                    resolver,
+                    poller,
+                    clock,
+                    results.write,
+                    results.update,
+                    as_json=as_json,
+                )
+            except KeyboardInterrupt:
+                results.close()
+                click.echo(f"{_rate(results.count, clock() - started)}, then stopped", err=True)
+                sys.exit(STOPPED)
+        click.echo(
+            f"{_rate(summary.names, summary.elapsed)}: "
+            f"{summary.resolved} resolved, {summary.failed} failed, "
+            f"{summary.cached} cached, {summary.resent} resent",
+            err=True,
+        )
+        sys.exit(NOTHING if summary.names and not summary.resolved else 0)
+
+
+def _rate(names: int, seconds: float) -> str:
+    return f"{names} names in {seconds:.2f} s ({names / seconds if seconds else 0:.0f}/s)"

@@ -3,14 +3,10 @@
 They use the macros of man(7), which both groff and mandoc format.
 
 ``larbinpy completion``.
-
-``--version``: the versions of larbinpy and of its libraries.
 """
 
-import platform
 import re
 from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, version
 from inspect import cleandoc
 from textwrap import wrap
 
@@ -187,30 +183,3 @@ def completion(context: click.Context, shell: str) -> None:
         maker = get_completion_class(shell)
         assert maker is not None, shell
         click.echo(maker(all_commands(context), {}, "larbinpy", _VARIABLE).source())
-
-
-#: Packages that neither libcurl nor the parsers list.
-_PACKAGES = ("ada-url", "click", "dnspython", "h11", "hiredis", "isal", "tqdm", "warcio")
-
-
-def versions() -> list[str]:
-    """Lines of text, the most important first."""
-    # Here, since manuals need neither libcurl nor parsers.
-    from larbinpy.fetch import options as fetching
-    from larbinpy.parse import charset as parsing
-
-    return [
-        f"larbinpy, version {__version__}",
-        f"Python {platform.python_version()} on {platform.system()} {platform.machine()}",
-        fetching.versions(),
-        parsing.versions(),
-        ", ".join(f"{name} {found}" for name in _PACKAGES if (found := _version(name))),
-    ]
-
-
-def _version(package: str) -> str:
-    """Empty if the package was installed without its metadata."""
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return ""

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from larbinpy.cli.resolve import arriving_lines
+from larbinpy.cli.fetch import arriving_lines
 from larbinpy.loop.poller import Poller
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from larbinpy.cli.resolve import Results, lines_in
+from larbinpy.cli.fetch import Results, lines_in
 
 
 class Terminal(io.StringIO):
