@@ -64,8 +64,8 @@ def test_a_node_of_a_crawl_that_was_replaced_does_not_report(
     node.until(lambda: answers)
     assert answers[0].reports == {}
     # Nor does it order, change, or draw anything.
-    assert node.order("save") == node.change("limitPage", "5", 5, 100) == ""
-    assert node.draw("a", 5, 100) is None
+    assert node.order("save") == node.change("limitPage", "5", 5) == ""
+    assert node.draw("a", 5) is None
     assert boards().find().changed == {}
 
 

@@ -85,7 +85,7 @@ def test_what_there_must_be_to_make_a_crawl(
 
 def test_a_crawl_that_is_there_is_joined_as_it_is_now(board: BoardAsker, open_fleet: Open) -> None:
     crawl = board.open({"shards": "16", "waitDuration": "waitDuration 7"})
-    board.change("limitPage", "50", 50, 0)
+    board.change("limitPage", "50", 50)
     fleet = open_fleet(seeds=False, written=())
     assert not fleet.is_new and fleet.crawl.id == crawl.id
     assert (fleet.config.shards, fleet.config.wait_duration, fleet.config.limit_page) == (16, 7, 50)
