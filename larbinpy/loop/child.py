@@ -1,11 +1,15 @@
-"""Child processes that run a module of larbinpy: how they are started and ended."""
+"""Child processes that run a module of larbinpy: how they are started, heard and ended."""
 
 import os
 import re
 import select
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
+
+from larbinpy.loop.poller import READ, Poller
 
 _HOME = str(Path(__file__).resolve().parents[2])
 
@@ -40,6 +44,83 @@ def collect(process: "subprocess.Popen[bytes]", patience: float) -> int:
     except subprocess.TimeoutExpired:
         process.kill()
         return process.wait()
+
+
+#: Bytes that are read at once.
+_CHUNK = 1 << 20
+
+
+class Piped:
+    """Runs `command`, with pipes to its standard input and from its standard output.
+
+    `heard` gets what it writes, and b"" when its output has ended. Raises OSError.
+    """
+
+    def __init__(
+        self,
+        poller: Poller,
+        command: Sequence[str],
+        heard: Callable[[bytes], None],
+        *,
+        stderr: int | None = None,
+        start_new_session: bool = False,
+    ) -> None:
+        self._poller = poller
+        self._heard = heard
+        self.process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            env=environment(),
+            start_new_session=start_new_session,
+            bufsize=0,
+        )
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self._input, self._output = self.process.stdin, self.process.stdout
+        for pipe in (self._input, self._output):
+            os.set_blocking(pipe.fileno(), False)
+        self.listen(poller)
+
+    @property
+    def fd(self) -> int:
+        """The end of the pipe from its standard output."""
+        return self._output.fileno()
+
+    def listen(self, poller: Poller) -> None:
+        """Give `heard` what comes while `poller` waits."""
+        poller.register(self.fd, READ, lambda fd, events: self._read())
+
+    def send(self, data: bytes) -> int:
+        """Send what its pipe has room for; the number of these bytes.
+
+        If it has ended, that is none, and the end of its output says so.
+        """
+        with suppress(BlockingIOError, BrokenPipeError):
+            return os.write(self._input.fileno(), data)
+        return 0
+
+    def _read(self) -> None:
+        try:
+            data = os.read(self.fd, _CHUNK)
+        except BlockingIOError:
+            return
+        self._heard(data)
+
+    def close(self, patience: float) -> int:
+        """Close its input and wait for its end, which comes in `patience` seconds; its status."""
+        self._poller.unregister(self.fd)
+        self._input.close()
+        status = collect(self.process, patience)
+        self._output.close()
+        return status
+
+    def kill(self) -> None:
+        """Kill it, without waiting for its end."""
+        self._poller.unregister(self.fd)
+        self.process.kill()
+        self._input.close()
+        self._output.close()
 
 
 def has_ended(pid: int) -> bool:

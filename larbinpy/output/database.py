@@ -19,11 +19,8 @@ The indexer's process, from the side of the crawl: started, watched, and started
 The output of database mode in a crawl that visits pages again.
 """
 
-import os
-import subprocess
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from errno import EIO
 from http import HTTPStatus
 from pathlib import Path
@@ -33,9 +30,9 @@ from larbinpy.context import Context
 from larbinpy.database.indexer.indexer import Covered, Lines, Report, ask_line, due_of, encoded
 from larbinpy.database.indexer.reader import ReadOptions
 from larbinpy.errors import UserError
-from larbinpy.loop.child import collect, command, environment
+from larbinpy.loop.child import Piped, command
 from larbinpy.loop.clock import Clock
-from larbinpy.loop.poller import READ, Poller
+from larbinpy.loop.poller import Poller
 from larbinpy.loop.steps import Backoff
 from larbinpy.outcome import Outcome
 from larbinpy.output.plug import SEEDS, Refresher
@@ -121,7 +118,7 @@ class Child:
         self._poller = poller
         self._clock = clock
         self._changed = changed
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Piped | None = None
         self._lines = Lines()
         self._to_send = b""
         self._backoff = Backoff()
@@ -144,7 +141,7 @@ class Child:
     @property
     def pid(self) -> int | None:
         """The number of the process; None if there is none."""
-        return None if self._process is None else self._process.pid
+        return None if self._process is None else self._process.process.pid
 
     @property
     def pages(self) -> int:
@@ -180,11 +177,10 @@ class Child:
         if self._error or self.down:
             raise UserError(self._error or self.down)
 
-    def _await_message(self, process: subprocess.Popen[bytes]) -> None:
-        assert process.stdout is not None
+    def _await_message(self, process: Piped) -> None:
         poller = Poller()
         try:
-            poller.register(process.stdout.fileno(), READ, lambda fd, _: self._readable(fd))
+            process.listen(poller)
             poller.wait(_START)
         finally:
             poller.close()
@@ -221,40 +217,20 @@ class Child:
     def _start(self) -> None:
         self._lines, self._to_send, self._error = Lines(), b"", ""
         try:
-            self._process = process = subprocess.Popen(
-                self._command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                env=environment(),
-                # Ctrl-C is for the crawl, which says what is to be done.
-                start_new_session=True,
-                bufsize=0,
-            )
+            # Ctrl-C is for the crawl, which says what is to be done.
+            self._process = Piped(self._poller, self._command, self._heard, start_new_session=True)
         except OSError as error:
             self._ended(f"the indexer cannot be started: {error.strerror}")
             return
-        assert process.stdin is not None and process.stdout is not None
         self.down = ""
-        for pipe in (process.stdin, process.stdout):
-            os.set_blocking(pipe.fileno(), False)
-        self._poller.register(process.stdout.fileno(), READ, lambda fd, _: self._readable(fd))
 
     def _send(self, line: bytes) -> None:
         """Send what its pipe has room for, the rest later."""
         self._to_send += line
-        if self._process is None or not self._to_send:
-            return
-        assert self._process.stdin is not None
-        # If it has ended, the end of its output says so.
-        with suppress(BlockingIOError, BrokenPipeError):
-            sent = os.write(self._process.stdin.fileno(), self._to_send)
-            self._to_send = self._to_send[sent:]
+        if self._process is not None and self._to_send:
+            self._to_send = self._to_send[self._process.send(self._to_send) :]
 
-    def _readable(self, fd: int) -> None:
-        try:
-            data = os.read(fd, 1 << 16)
-        except BlockingIOError:
-            return
+    def _heard(self, data: bytes) -> None:
         if not data:
             self._collect()
             return
@@ -295,12 +271,8 @@ class Child:
     def _close(self, patience: float) -> int:
         """Close the pipes and wait for the end; return the exit status."""
         process, self._process = self._process, None
-        assert process is not None and process.stdin is not None and process.stdout is not None
-        self._poller.unregister(process.stdout.fileno())
-        process.stdin.close()
-        status = collect(process, patience)
-        process.stdout.close()
-        return status
+        assert process is not None
+        return process.close(patience)
 
     def close(self) -> None:
         """Let it write what it has read already, and end it."""

@@ -6,19 +6,18 @@ or does not answer in time, its search gets a message, and the next search start
 """
 
 import json
-import socket
 import subprocess
 from collections import deque
-from collections.abc import Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from http import HTTPStatus
 from math import inf
 from typing import Any
 
 from larbinpy.console.ports.reply import SEARCH_POLICY, HttpReply
 from larbinpy.console.search.form import Frame, SearchRequest, failure
-from larbinpy.loop.child import command, environment
-from larbinpy.loop.poller import READ, Poller
+from larbinpy.loop.child import Piped, command
+from larbinpy.loop.poller import Poller
 
 #: Seconds in which the child must answer; the search itself is cut after one.
 ANSWER = 1.5
@@ -34,7 +33,6 @@ _MOST = 4 * 1024 * 1024
 _LONGEST_HEAD = 1024
 #: Seconds to wait for a killed child at the end.
 _FAREWELL = 1.0
-_READ = 256 * 1024
 
 _SLOW = "The search took too long and was stopped. Try fewer or rarer words."
 _DIED = "The process that searches ended unexpectedly; the next search starts another one."
@@ -89,7 +87,7 @@ class FinderProcess:
         self._child: _Child | None = None
         #: The time by which the child must have said something.
         self._limit = inf
-        self._ended: list[subprocess.Popen[bytes]] = []
+        self._ended: list[_Child] = []
         self._now = 0.0
 
     def __repr__(self) -> str:
@@ -120,7 +118,7 @@ class FinderProcess:
     def step(self, now: float) -> None:
         """Give the next question to the child, and up those that wait for too long."""
         self._now = now
-        self._ended = [process for process in self._ended if process.poll() is None]
+        self._ended = [child for child in self._ended if child.process.poll() is None]
         if now >= self._limit:
             self._end(_LATE if self._asked is None else _SLOW)
         while self._waiting and self._waiting[0].until <= now:
@@ -132,31 +130,32 @@ class FinderProcess:
         elif self._child.is_ready:
             self._asked = self._waiting.popleft()
             self._limit = now + ANSWER
-            if not self._child.send(self._asked.line()):
+            line = self._asked.line()
+            # Its pipe is empty, and larger than any question.
+            if self._child.send(line) < len(line):
                 self._end(_DIED)
 
     def close(self) -> None:
         """End the child. May be called twice."""
         self._end(_DIED)
-        for process in self._ended:
+        for child in self._ended:
             # It was killed; one that waits for a disk may take longer.
             with suppress(subprocess.TimeoutExpired):
-                process.wait(_FAREWELL)
+                child.process.wait(_FAREWELL)
 
     def _start(self) -> None:
         try:
-            self._child = _Child(self._command)
+            self._child = _Child(self._poller, self._command, self._heard)
         except OSError:
             self._end(_DIED)
             return
         self._limit = self._now + START
-        self._poller.register(self._child.fileno(), READ, self._read)
 
-    def _read(self, _fd: int, _events: int) -> None:
+    def _heard(self, data: bytes) -> None:
         assert self._child is not None
         was_ready = self._child.is_ready
         try:
-            reply = self._child.receive()
+            reply = self._child.reply(data)
         except (OSError, ValueError, LookupError):
             self._end(_DIED)
             return
@@ -176,78 +175,54 @@ class FinderProcess:
             while self._waiting:
                 self._waiting.popleft().fail(message)
         if child is not None:
-            self._poller.unregister(child.fileno())
-            self._ended.append(child.kill())
+            child.kill()
+            self._ended.append(child)
 
 
-class _Child:
-    """A process, and the socket that is its standard input and output. Raises OSError."""
+class _Child(Piped):
+    """A process that replies to one question after the other."""
 
-    def __init__(self, command: Sequence[str]) -> None:
-        self._sock, theirs = socket.socketpair()
-        with ExitStack() as failing:
-            failing.callback(self._sock.close)
-            with theirs:
-                end = theirs.fileno()
-                self._process = subprocess.Popen(command, stdin=end, stdout=end, env=environment())
-            failing.pop_all()
-        self._sock.setblocking(False)
-        self._heard = bytearray()
+    def __init__(
+        self, poller: Poller, command: Sequence[str], heard: Callable[[bytes], None]
+    ) -> None:
+        super().__init__(poller, command, heard)
+        self._buffer = bytearray()
         #: The first line of the reply that is being received.
         self._head: dict[str, Any] | None = None
         self.is_ready = False
 
-    def fileno(self) -> int:
-        return self._sock.fileno()
-
-    def send(self, line: bytes) -> bool:
-        """Whether the socket took all of a request. It is empty and larger than any request."""
-        try:
-            return self._sock.send(line) == len(line)
-        except OSError:
-            return False
-
-    def receive(self) -> HttpReply | None:
-        """Receive a piece; the reply, if it is complete.
+    def reply(self, data: bytes) -> HttpReply | None:
+        """The reply, if it is complete with `data`.
 
         Raises OSError, ValueError or LookupError if the process has ended, or does not reply in
         the form that `console.search.replies` describes.
         """
-        try:
-            data = self._sock.recv(_READ)
-        except BlockingIOError:
-            return None
         if not data:
             raise ConnectionError
-        self._heard += data
-        if not self.is_ready and self._heard[:1] == b"\n":
+        self._buffer += data
+        if not self.is_ready and self._buffer[:1] == b"\n":
             self.is_ready = True
-            del self._heard[:1]
+            del self._buffer[:1]
         if self._head is None and not self._take_head():
             return None
         assert self._head is not None
         size = self._head["size"]
-        if len(self._heard) < size:
+        if len(self._buffer) < size:
             return None
         head, self._head = self._head, None
-        body = bytes(self._heard[:size])
-        del self._heard[:size]
+        body = bytes(self._buffer[:size])
+        del self._buffer[:size]
         return HttpReply(HTTPStatus(head["status"]), body, head["type"], (), SEARCH_POLICY)
 
     def _take_head(self) -> bool:
         """Whether the first line of a reply is complete."""
-        end = self._heard.find(b"\n", 0, _LONGEST_HEAD)
+        end = self._buffer.find(b"\n", 0, _LONGEST_HEAD)
         if end < 0:
-            if len(self._heard) > _LONGEST_HEAD:
+            if len(self._buffer) > _LONGEST_HEAD:
                 raise ValueError("no head")
             return False
-        self._head = json.loads(self._heard[:end])
-        del self._heard[: end + 1]
+        self._head = json.loads(self._buffer[:end])
+        del self._buffer[: end + 1]
         if self._head["size"] > _MOST:
             raise ValueError("too large")
         return True
-
-    def kill(self) -> "subprocess.Popen[bytes]":
-        self._sock.close()
-        self._process.kill()
-        return self._process

@@ -35,7 +35,7 @@ from larbinpy.database.indexer.reader import (
 )
 from larbinpy.database.preparation import Failed, Gone, Prepared, Unchanged, Visit
 from larbinpy.database.writer import Writer
-from larbinpy.loop.child import collect, command, environment
+from larbinpy.loop.child import Piped, command
 from larbinpy.loop.clock import Clock, clock
 from larbinpy.loop.poller import READ, Poller
 from larbinpy.revisit.round import DuePage
@@ -116,17 +116,15 @@ class Readers:
             reader.give([jobs.popleft() for _ in range(min(room, len(jobs)))])
 
     def _start(self) -> "_Reader":
-        reader = _Reader(self._command)
+        reader = _Reader(self._poller, self._command, lambda data: self._heard(reader, data))
         self._all.append(reader)
-        self._poller.register(reader.fd, READ, lambda fd, events: self._readable(reader))
         return reader
 
-    def _readable(self, reader: "_Reader") -> None:
-        frames = reader.receive()
-        if frames is None:
+    def _heard(self, reader: "_Reader", data: bytes) -> None:
+        if not data:
             self._ended(reader)
             return
-        for kind, content in frames:
+        for kind, content in reader.frames(data):
             if kind == READY:
                 reader.ready = True
                 self._failures = 0
@@ -146,9 +144,8 @@ class Readers:
             self._done(job, result, len(content))
 
     def _ended(self, reader: "_Reader") -> None:
-        self._poller.unregister(reader.fd)
         self._all.remove(reader)
-        status = reader.close()
+        status = reader.close(_END)
         jobs = list(reader.jobs)
         if not reader.ready:
             self._failures += 1
@@ -162,8 +159,8 @@ class Readers:
     def close(self) -> None:
         """End all readers at once."""
         for reader in self._all:
-            self._poller.unregister(reader.fd)
-            reader.kill()
+            reader.process.kill()
+            reader.close(_END)
         self._all.clear()
 
 
@@ -180,23 +177,14 @@ def _cause(status: int) -> str:
     return "reading it crashes" + (f" (signal {-status})" if status < 0 else "")
 
 
-class _Reader:
+class _Reader(Piped):
     """One process, and the pages that it was given and has not returned."""
 
-    def __init__(self, command: Sequence[str]) -> None:
-        self._process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            # Libraries print there about pages.
-            stderr=subprocess.DEVNULL,
-            env=environment(),
-            bufsize=0,
-        )
-        assert self._process.stdin is not None and self._process.stdout is not None
-        self._requests = self._process.stdin.fileno()
-        self.fd = self._process.stdout.fileno()
-        os.set_blocking(self.fd, False)
+    def __init__(
+        self, poller: Poller, command: Sequence[str], heard: Callable[[bytes], None]
+    ) -> None:
+        # Libraries print to standard error about pages.
+        super().__init__(poller, command, heard, stderr=subprocess.DEVNULL)
         with suppress(OSError):
             fcntl.fcntl(self.fd, fcntl.F_SETPIPE_SZ, _PIPE)
         self._buffer = bytearray()
@@ -208,18 +196,10 @@ class _Reader:
         """Send requests: at most some kilobytes, for which its pipe has room."""
         self.jobs.extend(jobs)
         lines = "".join(f"{job.place.start.segment} {job.place.start.offset}\n" for job in jobs)
-        # If it has ended, the end of its answers says so.
-        with suppress(BrokenPipeError):
-            os.write(self._requests, lines.encode())
+        self.send(lines.encode())
 
-    def receive(self) -> list[tuple[int, bytes]] | None:
-        """The kinds and contents of the frames that have come; None at the end."""
-        try:
-            data = os.read(self.fd, _PIPE)
-        except BlockingIOError:
-            return []
-        if not data:
-            return None
+    def frames(self, data: bytes) -> list[tuple[int, bytes]]:
+        """The kinds and contents of the frames that are complete with `data`."""
         self._buffer += data
         frames, start = [], 0
         while len(self._buffer) - start >= FRAME.size:
@@ -231,17 +211,6 @@ class _Reader:
             start = end
         del self._buffer[:start]
         return frames
-
-    def close(self) -> int:
-        """Collect the process, which has ended or is about to; return its exit status."""
-        assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.stdin.close()
-        self._process.stdout.close()
-        return collect(self._process, _END)
-
-    def kill(self) -> None:
-        self._process.kill()
-        self.close()
 
 
 #: Most readers: more of them than the writer can follow would only take memory.

@@ -70,7 +70,7 @@ class World(Loop):
     @property
     def pid(self) -> int:
         assert self.finder._child is not None
-        return self.finder._child._process.pid
+        return self.finder._child.process.pid
 
 
 @pytest.fixture(scope="module")
