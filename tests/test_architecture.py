@@ -79,7 +79,7 @@ FORWARDERS = 84
 LARGE = {"crawl.crawl.Crawl": 12}
 #: Names of classes that more than one module has.
 SHARED = """
-Child Control Entry Failure Form Gone History Host Judge Kind Link Mark Names Place Ports Redirect
+Control Entry Failure Form Gone History Host Judge Kind Link Mark Names Place Ports Redirect
 Refusal Report Resolver Rule Rules Run Schedule Server Session Source State Verdict
 """
 #: Tokens that are no code.

@@ -100,7 +100,7 @@ _STARTS = 5
 _HOPELESS = 5
 
 
-class Child:
+class IndexerChild:
     """Runs `command`, which speaks `larbinpy.database.indexer.indexer`.
 
     A process that ends before all is done is started again, after growing waits. `changed` is
@@ -304,7 +304,7 @@ class DatabaseOutput(SavedPart):
     def __init__(
         self,
         folder: Path,
-        child: Callable[[Callable[[Report], None]], Child],
+        child: Callable[[Callable[[Report], None]], IndexerChild],
         wall: Callable[[], float],
         *,
         spool_max: int,
@@ -471,7 +471,7 @@ class VisitingOutput(DatabaseOutput):
     def __init__(
         self,
         folder: Path,
-        child: Callable[[Callable[[Report], None]], Child],
+        child: Callable[[Callable[[Report], None]], IndexerChild],
         wall: Callable[[], float],
         visits: Visits,
         *,

@@ -64,12 +64,17 @@ def _warc(context: Context, fold: Fold, visits: "Visits | None") -> Output:
 
 
 def _database(context: Context, fold: Fold, visits: "Visits | None") -> Output:
-    from larbinpy.output.database import Child, DatabaseOutput, VisitingOutput, indexer_command
+    from larbinpy.output.database import (
+        DatabaseOutput,
+        IndexerChild,
+        VisitingOutput,
+        indexer_command,
+    )
 
     config, wall, folder = context.config, context.wall, context.folder / FOLDER
     if "://" not in config.content_database:
         make_folder(os.path.dirname(os.path.abspath(config.content_database)))
-    child = partial(Child, indexer_command(context, folder), context.poller, context.clock)
+    child = partial(IndexerChild, indexer_command(context, folder), context.poller, context.clock)
     if visits is None:
         return DatabaseOutput(folder, child, wall, spool_max=config.spool_max)
     return VisitingOutput(

@@ -13,7 +13,7 @@ from larbinpy.database.indexer.indexer import Covered, Report
 from larbinpy.errors import UserError
 from larbinpy.loop.clock import clock
 from larbinpy.loop.poller import Poller
-from larbinpy.output.database import Child
+from larbinpy.output.database import IndexerChild
 from larbinpy.revisit.round import DueAsk, DuePage
 from larbinpy.storage.spool import Position
 
@@ -29,11 +29,11 @@ class Nursery:
         self.now = 100.0
         self.reports: list[Report] = []
         self._log = folder / "log"
-        self._made: list[Child] = []
+        self._made: list[IndexerChild] = []
 
-    def child(self, kind: str = "good") -> Child:
+    def child(self, kind: str = "good") -> IndexerChild:
         command = [sys.executable, "-m", "tests.support.fakeindexer", kind, str(self._log)]
-        child = Child(command, self.poller, lambda: self.now, self.reports.append)
+        child = IndexerChild(command, self.poller, lambda: self.now, self.reports.append)
         self._made.append(child)
         return child
 
@@ -59,7 +59,7 @@ def nursery(tmp_path: Path) -> Iterator[Nursery]:
     made.close()
 
 
-def killed(child: Child) -> None:
+def killed(child: IndexerChild) -> None:
     assert child.pid is not None
     os.kill(child.pid, signal.SIGKILL)
 
@@ -121,7 +121,7 @@ def test_one_that_is_killed_as_it_starts_is_started_again(nursery: Nursery) -> N
 
 
 def test_a_command_that_does_not_exist(nursery: Nursery) -> None:
-    child = Child(["/no/such/program"], nursery.poller, lambda: 1.0, nursery.reports.append)
+    child = IndexerChild(["/no/such/program"], nursery.poller, lambda: 1.0, nursery.reports.append)
     with pytest.raises(UserError, match="cannot be started: No such file"):
         child.open()
 

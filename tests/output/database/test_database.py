@@ -8,7 +8,7 @@ import pytest
 
 from larbinpy.database.indexer.indexer import Report
 from larbinpy.outcome import Outcome
-from larbinpy.output.database import Child, DatabaseOutput
+from larbinpy.output.database import DatabaseOutput, IndexerChild
 from larbinpy.output.plug import Durable, FailureListener, Feeder, SeveralOutputs
 from larbinpy.page import Page
 from larbinpy.storage import spool
@@ -29,9 +29,9 @@ class Desk:
             self.folder, self._make, lambda: self.now, spool_max=self.spool_max
         )
 
-    def _make(self, changed: Callable[[Report], None]) -> Child:
+    def _make(self, changed: Callable[[Report], None]) -> IndexerChild:
         self.child = FakeChild(changed)
-        return cast(Child, self.child)
+        return cast(IndexerChild, self.child)
 
     def checkpoint(self) -> Any:
         mark = self.output.cut()

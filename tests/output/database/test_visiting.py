@@ -8,7 +8,7 @@ import pytest
 
 from larbinpy.database.indexer.indexer import Report
 from larbinpy.outcome import Outcome
-from larbinpy.output.database import Child, VisitingOutput
+from larbinpy.output.database import IndexerChild, VisitingOutput
 from larbinpy.output.plug import NO_REFRESH, SeveralOutputs
 from larbinpy.page import Page
 from larbinpy.revisit.round import DuePage, Visits
@@ -40,9 +40,9 @@ class Desk:
             conditional=conditional,
         )
 
-    def _make(self, changed: Callable[[Report], None]) -> Child:
+    def _make(self, changed: Callable[[Report], None]) -> IndexerChild:
         self.child = FakeChild(changed)
-        return cast(Child, self.child)
+        return cast(IndexerChild, self.child)
 
     def records(self) -> list[tuple[str, str, int]]:
         """URL, outcome and status of each record of the spool."""
