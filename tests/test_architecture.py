@@ -70,7 +70,7 @@ APART = ("larbinpy.console.terminal.client", "larbinpy.demo")
 PARTS = "content.pdf"
 #: Protocols with one implementation; `Tables` is also that of sqlite3.
 SINGLE = """
-database.base.Tables fleet.exchange.Local
+database.base.Tables fleet.node.Local
 """
 #: Most modules, edges between them, and arrows between rooms.
 JOINTS = {"modules": 250, "edges": 1363, "arrows": 191}

@@ -2,9 +2,8 @@
 
 Deciders without socket and clock, from the top down:
 
-node       one session after another: joins, beats, takes and leaves shards, and leaves
+node       one session after another: joins, beats, takes and leaves shards; rounds out, letters in
 ownership  the shards: who should own which, the stages of those that move; the proof of the end
-exchange   rounds out and letters in
 journal    what has changed in the own shards since their last commits
 vault      the protocol through which they see Redis; a session, whose questions are asked again
 

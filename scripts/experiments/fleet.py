@@ -12,9 +12,8 @@ from collections import Counter
 from collections.abc import Sequence
 from random import Random
 
-from larbinpy.fleet.exchange import Local
 from larbinpy.fleet.journal import ShardJournal
-from larbinpy.fleet.node import Node
+from larbinpy.fleet.node import Local, Node
 from larbinpy.fleet.vault import Part, ShardLook, Then
 from tests.support.memoryvault import Command, Data, Engine, MemoryVault
 

@@ -1,5 +1,5 @@
-from larbinpy.fleet.exchange import Sending
 from larbinpy.fleet.journal import JournalRound
+from larbinpy.fleet.node import Sending
 from larbinpy.fleet.vault import Commit
 from tests.support.memoryvault import Engine, MemoryVault
 

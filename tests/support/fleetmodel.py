@@ -13,9 +13,8 @@ from functools import partial
 from random import Random
 from zlib import crc32
 
-from larbinpy.fleet.exchange import Local
 from larbinpy.fleet.journal import ShardJournal
-from larbinpy.fleet.node import Node, Thinning
+from larbinpy.fleet.node import Local, Node, Thinning
 from larbinpy.fleet.ownership import shard_of
 from larbinpy.fleet.vault import Away, FleetState, Part, SiteWait
 from tests.support.memoryvault import Engine, MemoryVault
