@@ -10,9 +10,8 @@ import pytest
 
 from larbinpy.config import Config
 from larbinpy.fleet.identity import shared
-from larbinpy.fleet.redis.client import Client
+from larbinpy.fleet.redis.client import Client, RedisAway
 from larbinpy.fleet.redis.overview import Asker, Overview, Places, SeenCrawl
-from larbinpy.fleet.redis.topology import RedisAway
 from larbinpy.fleet.redis.vault import RedisVault
 from larbinpy.fleet.redis.wire import CrawlAddress
 from larbinpy.fleet.vault import FleetState, SharedCrawl

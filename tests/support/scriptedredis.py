@@ -9,8 +9,7 @@ from typing import Any
 
 import hiredis
 
-from larbinpy.fleet.redis.client import Client
-from larbinpy.fleet.redis.topology import RedisAway
+from larbinpy.fleet.redis.client import Client, RedisAway
 from larbinpy.fleet.redis.wire import CrawlAddress, Endpoint
 from larbinpy.loop.poller import READ, Poller
 from tests.support.ports import free_port

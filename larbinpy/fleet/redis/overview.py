@@ -16,9 +16,8 @@ from typing import Any, NamedTuple
 from larbinpy.fleet.identity import node_of
 from larbinpy.fleet.redis import scripts
 from larbinpy.fleet.redis.board import CLEARED, Forgetting
-from larbinpy.fleet.redis.client import Client
+from larbinpy.fleet.redis.client import Client, RedisAway, Topology
 from larbinpy.fleet.redis.scripts import Keys
-from larbinpy.fleet.redis.topology import RedisAway, Topology
 from larbinpy.fleet.redis.wire import Endpoint, pack
 from larbinpy.fleet.vault import DEAD, Away, FleetState, Then
 from larbinpy.loop.clock import Clock

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from larbinpy.errors import UserError
-from larbinpy.fleet.redis.client import Settling
+from larbinpy.fleet.redis.client import LATER, SOON, Settling
 from larbinpy.fleet.redis.link import AWAY, RedisCall
-from larbinpy.fleet.redis.topology import LATER, SOON
 from larbinpy.fleet.redis.vault import RedisVault
 from larbinpy.fleet.redis.wire import pack
 from larbinpy.fleet.vault import Answered, Away, ShardLook

@@ -5,8 +5,8 @@ from typing import cast
 
 import pytest
 
+from larbinpy.fleet.redis.client import Topology
 from larbinpy.fleet.redis.overview import Places
-from larbinpy.fleet.redis.topology import Topology
 from larbinpy.fleet.redis.wire import Endpoint
 
 HERE = ["127.0.0.1", "127.0.0.2", "::1", "::ffff:127.0.0.1", "::ffff:7f00:1", "0.0.0.0", "::"]

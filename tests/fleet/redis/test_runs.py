@@ -4,7 +4,7 @@ from math import inf
 
 import pytest
 
-from larbinpy.fleet.redis.topology import Runs, refusal, risk
+from larbinpy.fleet.redis.client import Runs, refusal, risk
 from larbinpy.fleet.redis.wire import Endpoint
 
 HERE, THERE = Endpoint("127.0.0.1", 6379), Endpoint("127.0.0.1", 6380)
