@@ -35,7 +35,7 @@ from larbinpy.crawl.parts import (
     options_of,
     read_logins,
 )
-from larbinpy.crawl.request_options import Logins, make_types
+from larbinpy.crawl.request_options import Logins, Types
 from larbinpy.crawl.requests import ChangedRequests, RequestMaker, Requests
 from larbinpy.crawl.resumed import CookieExport, PutBack, cookie_notes
 from larbinpy.crawl.sites import SiteConfigs
@@ -352,7 +352,7 @@ class Assembly:
     def _make_page_stages(self) -> tuple[RequestMaker, Intake]:
         """Make the stages at both ends of a fetch: the request for a URL, and a page's way in."""
         context, config, network = self._context, self._context.config, self._network
-        refresher, types = self._output.refresher, make_types(config)
+        refresher, types = self._output.refresher, Types(config)
         scope, options = self.frontier.scope, network.options.for_url
         login_headers = None if self.sessions is None else self.sessions.headers
         requests: RequestMaker = Requests(

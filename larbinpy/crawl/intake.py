@@ -7,7 +7,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Protocol
 
 from larbinpy.context import Context
-from larbinpy.crawl.request_options import make_types
+from larbinpy.crawl.request_options import Types
 from larbinpy.crawl.sites import SiteConfigs
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.lifecycle import Judgement
@@ -136,7 +136,7 @@ class Intake:
         self._link_notes = link_notes
         self._sinks = sinks
         self._expect = expect
-        self._types = make_types(context.config)
+        self._types = Types(context.config)
         self._landed: deque[Page] = deque()
         # The work that remains for the page that is being read.
         self._reading: Iterator[None] | None = None

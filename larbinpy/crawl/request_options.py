@@ -7,7 +7,7 @@ The logins that seeds gave, each for its own origin, kept with the state of the 
 
 import json
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -50,17 +50,16 @@ def any_reply(media_type: str, size: int | None) -> Refusal | None:
 class Types:
     """The types that anyType, getImage and specificSearch admit besides pages."""
 
-    def __init__(self, *, any_type: bool, get_image: bool, specific: Sequence[str]) -> None:
-        self._any_type = any_type
-        self._get_image = get_image
+    def __init__(self, config: Config) -> None:
+        self._config = config
         #: Prefixes, as Larbin compares them: `audio/` takes all audio.
-        self._specific = tuple(prefix.lower() for prefix in specific)
+        self._specific = tuple(media_type.lower() for media_type, _ in config.sought)
 
     def refuse(self, url: str, media_type: str) -> Outcome | None:
         """badType if `media_type` (lower case, no parameters) is not wanted, else None."""
-        if self._any_type or media_type in _PAGES or self.specific(media_type):
+        if self._config.any_type or media_type in _PAGES or self.specific(media_type):
             return None
-        if self._get_image and media_type.startswith("image/"):
+        if self._config.get_image and media_type.startswith("image/"):
             return None
         return None if _may_be_sitemap(url, media_type) else Outcome.BAD_TYPE
 
@@ -73,15 +72,6 @@ def _may_be_sitemap(url: str, media_type: str) -> bool:
     """Whether type and name together suggest a sitemap; neither is enough alone."""
     file = url.partition("?")[0].rpartition("/")[2].lower()
     return media_type in SITEMAPS and ("sitemap" in file or file.endswith(".xml.gz"))
-
-
-def make_types(config: Config) -> Types:
-    """The media types that a configuration asks for."""
-    return Types(
-        any_type=config.any_type,
-        get_image=config.get_image,
-        specific=[media_type for media_type, _ in config.sought],
-    )
 
 
 #: In stateDir. Only its owner may read it.

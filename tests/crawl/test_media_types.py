@@ -2,12 +2,19 @@ from typing import Any
 
 import pytest
 
+from larbinpy.config import Config
 from larbinpy.crawl.request_options import Types
 from larbinpy.outcome import Outcome
 
 PAGES = ["text/html", "application/xhtml+xml", "application/xml", "text/xml", ""]
 FEEDS = ["application/rss+xml", "application/atom+xml", "application/rdf+xml"]
 OTHERS = ["image/png", "audio/mpeg", "application/pdf", "text/css", "text/plain", "audio"]
+
+
+def types_of(*specific: str, **wanted: Any) -> Types:
+    """Types of which the `specific` prefixes are asked for; `wanted` are fields of a `Config`."""
+    sought: Any = tuple((prefix, ".x") for prefix in specific)
+    return Types(Config(specific_search=True, specific_set=sought, **wanted))
 
 
 def refused(types: Any, *media_types: str, url: str = "http://a.test/x") -> Any:
@@ -17,26 +24,25 @@ def refused(types: Any, *media_types: str, url: str = "http://a.test/x") -> Any:
 @pytest.mark.parametrize("any_type", [False, True])
 @pytest.mark.parametrize("get_image", [False, True])
 def test_pages_and_feeds_are_always_taken(any_type: bool, get_image: bool) -> None:
-    types = Types(any_type=any_type, get_image=get_image, specific=())
+    types = types_of(any_type=any_type, get_image=get_image)
     assert refused(types, *PAGES, *FEEDS) == []
 
 
 def test_others_are_taken_where_asked_for() -> None:
-    def others(**more: Any) -> Any:
-        wanted: dict[str, Any] = {"any_type": False, "get_image": False, "specific": ()} | more
-        return refused(Types(**wanted), *OTHERS)
+    def others(*specific: str, **wanted: Any) -> Any:
+        return refused(types_of(*specific, **wanted), *OTHERS)
 
     assert others() == OTHERS
     assert others(any_type=True) == []
     assert others(get_image=True) == OTHERS[1:]
-    assert others(specific=["Audio/"]) == ["image/png", *OTHERS[2:]]
-    assert others(specific=["application/pdf"]) == [*OTHERS[:2], *OTHERS[3:]]
+    assert others("Audio/") == ["image/png", *OTHERS[2:]]
+    assert others("application/pdf") == [*OTHERS[:2], *OTHERS[3:]]
 
 
 @pytest.fixture
 def plain() -> Any:
     """Nothing but pages."""
-    return Types(any_type=False, get_image=False, specific=())
+    return types_of()
 
 
 SITEMAPS = ["application/gzip", "application/x-gzip", "application/octet-stream", "text/plain"]
@@ -66,7 +72,7 @@ def test_a_name_alone_is_no_sitemap(plain: Any, media_type: Any) -> None:
 
 
 def test_only_the_configured_types_are_specific() -> None:
-    types = Types(any_type=True, get_image=True, specific=["audio/", "video/mp4"])
+    types = types_of("audio/", "video/mp4", any_type=True, get_image=True)
     assert types.specific("audio/ogg") and types.specific("video/mp4")
     assert not types.specific("image/png") and not types.specific("")
-    assert not Types(any_type=True, get_image=True, specific=()).specific("audio/ogg")
+    assert not types_of(any_type=True, get_image=True).specific("audio/ogg")

@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Iterable, Sequence
 
+from larbinpy.config import Config
 from larbinpy.crawl.request_options import Types
 from larbinpy.dns.lookup import Answer
 from larbinpy.dns.resolver import OnFound
@@ -10,7 +11,7 @@ from larbinpy.fetch.options import Request
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 
-HTML = Types(any_type=False, get_image=False, specific=())
+HTML = Types(Config())
 
 
 class Clock:
