@@ -305,9 +305,11 @@ def test_nodes_are_paused_as_long_as_their_fleet(fleet: Fleet) -> None:
     node.works()
     running, paused = FleetState.RUNNING, FleetState.PAUSED
     lines: list[str] = []
+    assert node.member.holds == "this node joins the fleet"
     for old, new in ((running, paused), (paused, running), (running, paused)):
         fleet.go(5.0)
         assert node.mode.paused == (old is paused)
+        assert node.member.holds == ("the fleet is paused" if old is paused else "")
         lines += [*node.member.second(fleet.now), *node.member.second(fleet.now)]
         node.board.declare(old, new, lambda state: None)
     assert lines == ["the fleet is paused", "this node has joined the fleet"]

@@ -9,7 +9,7 @@ import pytest
 
 from larbinpy.config import Config
 from larbinpy.console.ports.commands import CommandSteps
-from larbinpy.crawl.fleet.steering import FleetControl, Orders, Steering
+from larbinpy.crawl.fleet.steering import FleetControl, Orders, Reports, Steering, Work
 from larbinpy.crawl.mode import Mode
 from larbinpy.fleet.vault import Away, FleetState, Then
 from tests.support.contexts import make_context
@@ -89,15 +89,36 @@ def steering_of(board: Board) -> Steering:
     return Steering(board, node, node, Config(), Mode(), lambda: 0.0)  # type: ignore[arg-type]
 
 
-def control_of(board: Board, *, draining: bool = False) -> FleetControl:
+def control_of(board: Board, *, draining: bool = False, limit: int = 0) -> FleetControl:
     unused: Any = None
     disk: Any = SimpleNamespace(saving=unused, log=unused)
-    settings: Any = SimpleNamespace(config=Config(), set=lambda key, value: None)
+    settings: Any = SimpleNamespace(config=Config(limit_page=limit), set=lambda key, value: None)
     logins: Any = SimpleNamespace(learn=lambda url: None)
     mode = Mode(draining=draining)
     control = FleetControl(make_context(), settings, mode, unused, logins, disk, unused, unused)
     control.steering = steering_of(board)
     return control
+
+
+def test_a_node_reports_every_two_seconds_and_at_once_when_it_joins() -> None:
+    read: list[Then[Any]] = []
+    board: Any = SimpleNamespace(
+        read=lambda then, name, report: read.append(then), client=SimpleNamespace(trouble="")
+    )
+    node: Any = SimpleNamespace(session="", served=0, lag=0.0)
+    counts = {"totals": dict.fromkeys(("success", "pages", "bytes_received", "links"), 0)}
+    totals: Any = SimpleNamespace(counts=lambda: counts | {"outcomes": {}, "known": {"sites": 0}})
+    stats: Any = SimpleNamespace(rates=lambda: {"success": 0.0, "bytes": 0.0})
+    work = Work(totals, stats, str, int, int, int, int)
+    reports = Reports(board, node, Config())
+    times = []
+    for tenth in range(100):
+        node.session = "" if tenth < 5 else "a.1" if tenth < 52 else "a.2"
+        reports.step(work, tenth / 10)
+        if read:
+            times.append(tenth / 10)
+            read.pop()(Away())
+    assert times == [0.5, 2.5, 4.5, 5.2, 7.2, 9.2]
 
 
 def test_seeds_do_not_pile_up_while_redis_is_away() -> None:
@@ -112,6 +133,15 @@ def test_seeds_do_not_pile_up_while_redis_is_away() -> None:
     assert control_of(board, draining=True).add(next(seeds)) == (
         "this node is ending; ask another one"
     )
+
+
+@pytest.mark.parametrize("keyword", ["limitPage", "limitpage", "LIMITPAGE"])
+def test_a_new_limit_reaches_the_share_of_a_node(keyword: str) -> None:
+    control = control_of(Board(), limit=50)
+    assert control.steering.holds == ""
+    assert list(control.execute(f"set {keyword} 50")) == [{"ok": True}]
+    # Nobody knows yet what is left of it.
+    assert control.steering.holds == "this node waits for its share of limitPage"
 
 
 @pytest.mark.parametrize(

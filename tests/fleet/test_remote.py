@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from larbinpy.crawl.fleet.remote import Remote
+from larbinpy.crawl.fleet.remote import Remote, status_of
 from larbinpy.errors import UserError
-from larbinpy.fleet.vault import FleetState
+from larbinpy.fleet.board import Board, NodeReport
+from larbinpy.fleet.vault import FleetState, ShardLook
 from tests.support.fleetworld import Boards
 from tests.support.redisserver import RedisServer
 
@@ -84,6 +85,47 @@ def test_sessions_that_nobody_reports_for_are_watched_before_a_crawl_is_forgotte
     assert len(watched) == 2 and min(watched) >= 3.0
     with pytest.raises(UserError, match="there is no such crawl"):
         node.find()
+
+
+def test_the_status_of_a_fleet() -> None:
+    """Sums of all nodes, also of those that have left; what is done now, of those that live."""
+    work = {"pages": 10, "pages_s": 1.5, "busy": 2, "outcomes": {"success": 10, "err40X": 1}}
+    board = Board(
+        RUNNING,
+        {"a.1": 7, "b.1": 3},
+        {
+            "a": NodeReport(1.0, {**work, "session": "a.1"}),
+            # It has reported nothing for long, and one has left.
+            "b": NodeReport(60.0, {**work, "session": "b.1"}),
+            "c": NodeReport(900.0, {**work, "session": "c.1", "pages": None}),
+        },
+        30,
+        -20,
+    )
+    owners = ["a.1", "a.1", "b.1", "c.1", ""]
+    shards = [ShardLook(own, 1, owing, owing + 1) for owing, own in enumerate(owners)]
+    found = status_of("news", board, shards)
+    assert {name: found[name] for name in ("name", "state", "running")} == {
+        "name": "news",
+        "state": "running",
+        "running": 1,
+    }
+    assert (found["pages"], found["pages_s"], found["busy"]) == (20, 1.5, 2)
+    assert found["outcomes"] == {"success": 30, "err40X": 3}
+    assert (found["queued"], found["limit_page"], found["pages_left"]) == (10, 30, 0)
+    assert found["shards"] == {
+        "all": 5,
+        "owned": 3,
+        "without_owner": 2,
+        "owned_by_dead": 1,
+        "owed": 10,
+        "inbox": 15,
+    }
+    assert [(node["name"], node["alive"]) for node in found["nodes"]] == [
+        ("a", True),
+        ("b", False),
+        ("c", False),
+    ]
 
 
 def test_nobody_is_waited_for_where_no_node_is(

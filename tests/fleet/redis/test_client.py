@@ -288,6 +288,23 @@ def test_a_master_that_took_over_remembers_no_earlier_turns(make: Make) -> None:
     assert first.said == []
 
 
+def test_a_master_that_is_none_any_more_is_left(make: Make) -> None:
+    world = cluster(make)
+    first, second = world.servers
+    tell(world, (0, 99, first), (100, LAST, second))
+    world.open()
+    assert {link.server for link in world.client.topology.links if link.is_ready} == {
+        first.server,
+        second.server,
+    }
+    tell(world, (0, LAST, first))
+    world.rest(USUALLY)
+    assert [link.server for link in world.client.topology.links if link.is_ready] == [first.server]
+    second.close()
+    world.rest(USUALLY)
+    assert (world.client.trouble, world.client.lost) == ("", "")
+
+
 def test_a_risk_is_warned_of_once(make: Make) -> None:
     world = make(aof_enabled="0")
     world.open()
