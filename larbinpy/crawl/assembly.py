@@ -51,8 +51,7 @@ from larbinpy.storage.state import SavedValue, Start, State, StateError
 from larbinpy.url import Url
 
 if TYPE_CHECKING:
-    from larbinpy.crawl.fleet.joining import Fleet
-    from larbinpy.crawl.fleet.membership import Membership
+    from larbinpy.crawl.fleet.membership import Fleet, Membership
     from larbinpy.crawl.revisiting import Revisiting
 
 

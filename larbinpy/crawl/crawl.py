@@ -337,7 +337,7 @@ class Crawl:
         from larbinpy.fleet import require
 
         require()
-        from larbinpy.crawl.fleet.joining import Fleet
+        from larbinpy.crawl.fleet.membership import Fleet
 
         return Fleet.open(
             context,

@@ -11,7 +11,7 @@ import pytest
 
 from larbinpy.config import Config, ConfigError
 from larbinpy.context import Context
-from larbinpy.crawl.fleet.joining import Fleet
+from larbinpy.crawl.fleet.membership import Fleet
 from larbinpy.crawl.mode import Restart
 from larbinpy.errors import UserError
 from larbinpy.fleet.vault import FleetState

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from larbinpy.config import Config
-from larbinpy.crawl.fleet.joining import EntryCheck
+from larbinpy.crawl.fleet.membership import EntryCheck
 from larbinpy.errors import UserError
 from larbinpy.fleet.identity import SavedNode
 from larbinpy.fleet.redis.wire import CrawlAddress

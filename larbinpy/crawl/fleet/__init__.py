@@ -3,8 +3,8 @@
 The deciders are in `larbinpy.fleet`, and what is spoken to Redis in `larbinpy.fleet.redis`. Nothing
 here is imported by a crawl that is alone.
 
-joining     the participation of a node: finds or makes the crawl in Redis, takes its settings
-membership  the member: a listener, a feeder and a fetcher of the crawl; requests wait for turns
+membership  finds or makes the crawl in Redis, and takes its settings; then it is a listener, a
+            feeder and a fetcher of the crawl; requests wait for turns
 frontier    takes the URLs of its own shards, and passes on the others; seeds as letters
 names       addresses that one node has found are not asked for by others
 steering    the side that operators and other nodes see and change: reports, orders, limitPage
