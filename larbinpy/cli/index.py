@@ -16,7 +16,7 @@ from larbinpy.console.text import counted, printable
 from larbinpy.database.base import Finder
 from larbinpy.database.finder import DatabaseFinder
 from larbinpy.database.indexer.indexer import Report
-from larbinpy.database.indexer.offline import drain, fill
+from larbinpy.database.indexer.process import drain, fill
 from larbinpy.database.indexer.reader import ReadOptions
 from larbinpy.database.maintenance import optimize, rebuild, verify
 from larbinpy.database.salvage import salvage

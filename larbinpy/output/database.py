@@ -286,7 +286,8 @@ def indexer_command(context: Context, folder: Path) -> list[str]:
     options = ReadOptions(config.keep_bodies, near_duplicates=config.near_duplicates)
     schedule = ScheduleSettings(config.revisit_min, config.revisit_max, config.revisit_budget)
     arguments = [*options.arguments(), *schedule.arguments()]
-    return command("larbinpy.database.indexer", config.content_database, str(folder), *arguments)
+    database = config.content_database
+    return command("larbinpy.database.indexer.process", database, str(folder), *arguments)
 
 
 _GONE = (HTTPStatus.NOT_FOUND.value, HTTPStatus.GONE.value)

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from larbinpy.database.indexer.offline import drain
+from larbinpy.database.indexer.process import drain
 from larbinpy.database.indexer.reader import ReadOptions
 from larbinpy.storage import spool
 from tests.support.crawling import Asked, Web, World, html, missing, moved, ok, one_line

@@ -14,7 +14,7 @@ import pytest
 
 from larbinpy.database.indexer import reader
 from larbinpy.database.indexer.indexer import Job
-from larbinpy.database.indexer.offline import Readers, ReadersError, most_readers
+from larbinpy.database.indexer.process import Readers, ReadersError, most_readers
 from larbinpy.database.indexer.reader import DAMAGED, FRAME, MOST_MEMORY
 from larbinpy.database.preparation import Gone, Visit
 from larbinpy.loop import child
