@@ -68,24 +68,16 @@ class SettingsBySite:
         group = self._group(site)
         fewer = not group and connexions < self._config.max_connexions_by_site
         settings = self._made[site] = SiteSettings(
-            waits=self._waits.setdefault(deciders, Waits(config.wait_duration, config.max_wait)),
-            agent=config.user_agent,
-            retries=config.retries,
-            retry_wait=config.retry_wait,
-            ignore_robots=config.ignore_robots,
-            # Offline, pages are reached by links alone; a link check reports a link to a sitemap
-            # that is not there.
-            guess_sitemap=config.guess_sitemap and not (config.rewrite_links or config.check_links),
-            connexions=connexions,
-            group=group,
-            limits=SiteLimits(
+            config,
+            self._waits.setdefault(deciders, Waits(config.wait_duration, config.max_wait)),
+            group,
+            SiteLimits(
                 config.limit_page_by_site,
                 config.limit_bytes_by_site,
                 connexions if fewer else 0,
             ),
-            depth=config.depth_in_site,
-            hours=self._hours.setdefault(config.hours, SiteHours(Hours(config.hours))),
-            sources={value.row.keyword: value.source for _, value in site.decided.values()},
+            self._hours.setdefault(config.hours, SiteHours(Hours(config.hours))),
+            {value.row.keyword: value.source for _, value in site.decided.values()},
         )
         return settings
 
@@ -199,7 +191,9 @@ def make_frontier(
         probes,
     )
     store, seen = Store(folder), kinds.seen(folder, "seen")
-    depth_of = (lambda key: site_settings.of(key).depth) if config.site_blocks else None
+    depth_of = (
+        (lambda key: site_settings.of(key).config.depth_in_site) if config.site_blocks else None
+    )
     scope = Scope(config, depth_of, None if sessions is None else sessions.avoids)
     traps = Traps(config, context.wall())
     return kinds.frontier(

@@ -83,7 +83,7 @@ class IPSite:
         self.key = key
         self.waits = settings.waits
         #: maxConnexionsBySite.
-        self.limit = settings.connexions
+        self.limit = settings.config.max_connexions_by_site
         self.in_flight = 0
         #: No request is sent before this time.
         self.next_at = 0.0

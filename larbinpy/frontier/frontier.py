@@ -16,14 +16,13 @@ from typing import Any
 from larbinpy.config import Config
 from larbinpy.config.rule import Rule
 from larbinpy.dns.lookup import NO_SUCH_NAME, Answer
-from larbinpy.frontier.addresses import IPSiteRegistry
 from larbinpy.frontier.admission import Admission, Folding
 from larbinpy.frontier.lifecycle import Judgement, SiteLifecycle, Sitemaps
 from larbinpy.frontier.rules import LiveRules
 from larbinpy.frontier.schedule import WaitShortener
 from larbinpy.frontier.scope import SeedArea
 from larbinpy.frontier.sequencer import Sequencer
-from larbinpy.frontier.sites import DistinctCounter, SiteRegistry
+from larbinpy.frontier.sites import DistinctCounter
 from larbinpy.frontier.traps import Traps
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
@@ -111,9 +110,9 @@ class SavedWaits(SavedValue):
     longer waits are saved, unless the crawl has ended.
     """
 
-    def __init__(self, sites: SiteRegistry, addresses: IPSiteRegistry) -> None:
-        self._sites = sites
-        self._addresses = addresses
+    def __init__(self, lifecycle: SiteLifecycle) -> None:
+        self._sites = lifecycle.registry
+        self._addresses = lifecycle.ip_sites.registry
 
     def cut(self, now: float, *, ended: bool) -> Generator[None, None, dict[str, float]]:
         after = now if ended else now + self._addresses.wait_duration
@@ -468,7 +467,7 @@ class Frontier:
         """The parts that are saved in the manifest itself, by their keys there."""
         return {
             "seed_hosts": SavedSeedArea(self.scope.area),
-            "waits": SavedWaits(self.registry, self.addresses),
+            "waits": SavedWaits(self.lifecycle),
             "traps": SavedTraps(self.traps),
             "rules": SavedRules(self.scope.rules, self._rules_changed),
         }

@@ -204,7 +204,7 @@ class RobotsStep(Step):
         if outcome is Outcome.SITE_LIMIT:
             self._way.give_up(site, outcome, now, detail)
             return
-        if site.tries < site.settings.retries or (own and outcome is Outcome.NO_CONNECTION):
+        if site.tries < site.settings.config.retries or (own and outcome is Outcome.NO_CONNECTION):
             self._way.setback(site, Event.NO_ROBOTS, outcome, now, detail)
         else:
             site.note_failure(outcome, detail)
@@ -233,7 +233,7 @@ class RobotsStep(Step):
 
 def _guessed(site: NamedSite, depth: int) -> Sitemaps | None:
     """The sitemap to look for at a site whose robots.txt names none."""
-    if not site.settings.guess_sitemap:
+    if not site.settings.guesses_sitemap:
         return None
     return Sitemaps((site.key + _USUAL,), GUESS, depth)
 
@@ -577,7 +577,7 @@ class SiteLifecycle:
                 self.give_up(site, Outcome.PRIVATE_ADDRESS, now, answer.addresses[0])
         elif site.addresses:
             # No new address is known: the old one is used a little longer.
-            self._arrived(site, site.addresses, now + site.settings.retry_wait, now)
+            self._arrived(site, site.addresses, now + site.settings.config.retry_wait, now)
         else:
             self.setback(site, Event.NO_ADDRESS, Outcome.NO_DNS, now, answer.reason)
 
@@ -604,7 +604,7 @@ class SiteLifecycle:
         self.ip_sites.move(site, _from_current(site, addresses))
         site.trust_address(until)
         self.registry.on(site, Event.ADDRESS)
-        if site.settings.ignore_robots:
+        if site.settings.config.ignore_robots:
             self._robots.ignore(site, now)
         elif site.rules is not None and now < site.rules_until:
             self.registry.on(site, Event.RULES)
@@ -724,7 +724,8 @@ class SiteLifecycle:
         site = self.landed(page, now, wall)
         site.count_page(page)
         page.url.attempt += 1
-        tries_left = not last and page.url.attempt <= site.settings.retries and not site.spent
+        is_last = last or page.url.attempt > site.settings.config.retries
+        tries_left = not is_last and not site.spent
         retry = tries_left and is_retried(page.outcome, page.status)
         if retry:
             self._retry(site, page, now)
@@ -747,7 +748,7 @@ class SiteLifecycle:
         self.retried += 1
         if page.outcome in UNREACHABLE:
             self.ip_sites.try_next_address(site)
-        due = now + site.settings.retry_wait
+        due = now + site.settings.config.retry_wait
         site.postpone(page.url, due)
         if site.state is not State.CLOSED:
             site.note_failure(page.outcome, failure(page.status, page.detail))
@@ -758,7 +759,7 @@ class SiteLifecycle:
         self, site: NamedSite, event: Event, outcome: Outcome, now: float, detail: str
     ) -> None:
         """Handle a failed step towards OPEN: try again after a wait, or close the site."""
-        if site.count_try() > site.settings.retries:
+        if site.count_try() > site.settings.config.retries:
             self.give_up(site, outcome, now, detail)
         else:
             self.suspend(site, event, outcome, now, detail)
@@ -769,7 +770,7 @@ class SiteLifecycle:
         """Try again after retryWait."""
         self.retried += 1
         self.registry.on(site, event)
-        site.suspend(now + site.settings.retry_wait)
+        site.suspend(now + site.settings.config.retry_wait)
         site.note_failure(outcome, detail)
         self.set_timer(site, site.until)
 

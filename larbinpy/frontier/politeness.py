@@ -7,6 +7,7 @@ and how much may be fetched from it.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from larbinpy.config import Config
 from larbinpy.config.kinds import ALWAYS, Hours, show_size
 from larbinpy.outcome import Outcome, Trait, asks_for_less, having
 from larbinpy.page import Page
@@ -188,29 +189,31 @@ class SiteLimits:
 
 @dataclass(slots=True, eq=False)
 class SiteSettings:
-    """The settings of a site. Times in seconds. Sites with the same settings share one object."""
+    """The settings of a site. Sites with the same settings share one object."""
 
+    #: That of the crawl, with the site blocks for it put in.
+    config: Config
+    #: These may change while the crawl runs.
     waits: Waits
-    #: UserAgent, whose group of robots.txt applies.
-    agent: str = ""
-    retries: int = 3
-    retry_wait: float = 15.0
-    ignore_robots: bool = False
-    #: maxConnexionsBySite.
-    connexions: int = 1
     #: The sites of a group wait together, apart from the other sites at their address. Empty for
     #: those that wait with their address, and longer if `waits` are longer.
     group: str = ""
     limits: SiteLimits = SiteLimits()
-    #: depthInSite.
-    depth: int = 5
     hours: SiteHours = field(default_factory=SiteHours)
     #: Keyword -> the line of the site block that sets it.
     sources: Mapping[str, str] = field(default_factory=dict)
     #: Different sites so far.
     sites: int = 0
-    #: guessSitemap.
-    guess_sitemap: bool = False
+
+    @property
+    def guesses_sitemap(self) -> bool:
+        """Whether a sitemap is looked for that nothing names (guessSitemap).
+
+        Offline, pages are reached by links alone; a link check reports a link to a sitemap that is
+        not there.
+        """
+        config = self.config
+        return config.guess_sitemap and not (config.rewrite_links or config.check_links)
 
     def source(self, keyword: str, value: str = "") -> str:
         """A setting with its value, and the line if a site block sets it."""

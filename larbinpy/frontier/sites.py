@@ -47,7 +47,7 @@ class RobotsRules:
 
     def delay(self, site: NamedSite, rules: Rules) -> float | None:
         """The Crawl-delay of `rules` for the crawler's name at `site`, in seconds."""
-        return rules.delay(site.settings.agent)
+        return rules.delay(site.settings.config.user_agent)
 
     def put(
         self, site: NamedSite, rules: PackedRobots, until: float, delay: float | None = None
@@ -72,7 +72,7 @@ class RobotsRules:
 
     def allows(self, site: NamedSite, url: str) -> bool:
         """Whether `url` may be fetched by the robots.txt in force; without one, it may."""
-        return site.rules is None or site.rules.allowed(site.settings.agent, url)
+        return site.rules is None or site.rules.allowed(site.settings.config.user_agent, url)
 
     def refusal(self, site: NamedSite, url: str, now: float) -> Outcome | None:
         """The outcome of `url` if the robots.txt in force at `now` forbids it, else None."""
@@ -100,7 +100,7 @@ class RobotsRules:
         """
         if site.rules is None or site.rules is self.deny_all:
             return None
-        return site.rules.forbidding(site.settings.agent, url)
+        return site.rules.forbidding(site.settings.config.user_agent, url)
 
 
 #: Entries that `pauses` yields at a time (10 ms).

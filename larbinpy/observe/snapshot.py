@@ -312,7 +312,7 @@ def _failed(site: NamedSite) -> int | None:
 
 def _retry(when: float, site: NamedSite, failed: int, now: float) -> str:
     why = brief(site.verdict.value, detail=site.detail)
-    tries = f"try {failed + 1} of {site.settings.retries + 1}"
+    tries = f"try {failed + 1} of {site.settings.config.retries + 1}"
     if site.verdict is Outcome.LOGIN_FAILED:
         # These have a number of their own, whatever retries is.
         tries = "another login"

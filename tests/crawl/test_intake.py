@@ -16,10 +16,12 @@ from larbinpy.output.links import NO_LINK_NOTES
 from larbinpy.output.plug import NoRefresh, NullOutput
 from larbinpy.page import Fate, Page
 from larbinpy.parse import Kind, Link, Parsed
+from larbinpy.soft404.probes import Probes
 from larbinpy.url import GUESS, Url, hash64
 from tests.support.contexts import make_context
 from tests.support.enginefakes import Clock, FakeNames
 from tests.support.fakefeeder import FakeFeeder
+from tests.support.fakeprobes import PROBE, FakeProbes
 from tests.support.frontiers import links as plain_links
 from tests.support.frontiers import make_frontier, owed
 
@@ -106,11 +108,12 @@ class Case:
         pages: int = 32,
         ignore_robots: bool = True,
         ask_robots: bool = False,
+        probes: Probes | None = None,
         **settings: Any,
     ) -> None:
         self.clock = Clock()
         self.frontier = make_frontier(
-            folder, connexions=99, ignore_robots=not ask_robots, retries=1
+            folder, connexions=99, ignore_robots=not ask_robots, retries=1, probes=probes
         )
         #: The results of reading pages, by URL.
         self.parsed: dict[str, Parsed] = {}
@@ -496,3 +499,13 @@ def test_fates_say_what_came(case: Case) -> None:
     assert (fate.size, fate.ip, fate.ms, fate.status) == (5, "198.51.100.1", 7, 200)
     shown: Sequence[Fate] = [*case.stats.recent]
     assert shown == [fate]
+
+
+def test_the_reply_to_a_probe_is_not_output(tmp_path: Path) -> None:
+    case = Case(tmp_path, probes=FakeProbes())
+    [probe] = case.fly("/0", "/1")
+    assert probe.href == PROBE
+    case.land(probe, 404)
+    case.intake.step()
+    assert (case.plug.given, case.outcomes) == ([], {})
+    assert [url.href for url in case.fly()] == ["http://a.test/0", "http://a.test/1"]

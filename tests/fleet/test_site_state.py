@@ -10,7 +10,7 @@ from larbinpy.crawl.fleet.frontier import SharedAdmission, SharedFrontier, Share
 from larbinpy.fleet.journal import ShardJournal
 from larbinpy.fleet.vault import SiteWait
 from larbinpy.frontier.lifecycle import Judgement
-from larbinpy.frontier.politeness import SiteLimits, SiteSettings, Waits
+from larbinpy.frontier.politeness import SiteLimits
 from larbinpy.outcome import Outcome
 from larbinpy.url import Url
 from tests.support.fakelogins import FakeLogins
@@ -23,6 +23,7 @@ from tests.support.frontiers import (
     owed,
     reply,
     site_in,
+    site_settings,
     taken,
 )
 
@@ -66,7 +67,7 @@ class Node:
 
 
 def limited(**limits: int) -> dict[str, Any]:
-    return {"by_host": {"a.test": SiteSettings(Waits(1.0, 60.0), limits=SiteLimits(**limits))}}
+    return {"by_host": {"a.test": site_settings(1.0, 60.0, limits=SiteLimits(**limits))}}
 
 
 def crawl(node: Node, world: World, *numbers: int) -> list[str]:

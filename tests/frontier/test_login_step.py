@@ -12,7 +12,7 @@ from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.url import Url
 from tests.support.fakelogins import DOOR, FakeLogins
-from tests.support.frontiers import DEAD, WALL, MakeWorld, World, reply, site_in
+from tests.support.frontiers import DEAD, WALL, MakeWorld, World, reply, site_in, site_settings
 
 ROBOTS, LOGIN = f"{DOOR}/robots.txt", f"{DOOR}/login"
 PAGES = [f"{DOOR}/{number}" for number in range(6)]
@@ -157,9 +157,9 @@ def test_a_login_that_fails_once_is_tried_again(make: MakeWorld) -> None:
 
 
 def test_a_site_at_its_limit_in_the_middle_of_a_login(make: MakeWorld) -> None:
-    from larbinpy.frontier.politeness import SiteLimits, SiteSettings, Waits
+    from larbinpy.frontier.politeness import SiteLimits
 
-    few = SiteSettings(Waits(0.0, 600), limits=SiteLimits(received=100))
+    few = site_settings(0.0, 600, limits=SiteLimits(received=100))
     logins = FakeLogins([LOGIN, LOGIN])
     replies = {LOGIN: {"received": 200}}
     world = make(PAGES[0], logins=logins, by_host={"a.test": few}, replies=replies)

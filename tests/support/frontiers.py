@@ -54,6 +54,17 @@ def all_pages(**changes: Any) -> Config:
     return Config(**{"get_cgi": True, "forbidden_extensions": (), **changes})
 
 
+def site_settings(
+    least: float = 0.0, most: float = 600.0, connexions: int = 1, **changes: Any
+) -> SiteSettings:
+    """The settings of a site; `changes` are of them, or of its configuration."""
+    others = ("group", "limits", "hours", "sources")
+    own = {name: changes.pop(name) for name in others if name in changes}
+    changes = {"user_agent": AGENT, "guess_sitemap": False, **changes}
+    config = Config(max_connexions_by_site=connexions, **changes)
+    return SiteSettings(config, Waits(least, most), **own)
+
+
 def make_frontier(
     folder: Path,
     *,
@@ -86,8 +97,14 @@ def make_frontier(
     `kinds` are the classes of the frontier, its admission and its sequencer.
     """
     frontier_kind, admission_kind, sequencer_kind = kinds
-    waits = Waits(least, most)
-    usual = SiteSettings(waits, AGENT, retries, retry_wait, ignore_robots, connexions)
+    usual = site_settings(
+        least,
+        most,
+        retries=retries,
+        retry_wait=retry_wait,
+        ignore_robots=ignore_robots,
+        connexions=connexions,
+    )
     ip_sites = IPSites(usual, wait_by, pool, frontier_sizes)
     counts = SiteCounts(folder)
 
@@ -181,7 +198,7 @@ def in_memory(frontier: Frontier) -> list[Url]:
 
 def waits_of(frontier: Frontier, now: float) -> dict[str, float]:
     """The waits that are saved when a crawl ends."""
-    steps = SavedWaits(frontier.registry, frontier.addresses).cut(now, ended=True)
+    steps = SavedWaits(frontier.lifecycle).cut(now, ended=True)
     while True:
         try:
             next(steps)

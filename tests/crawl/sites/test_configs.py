@@ -64,9 +64,10 @@ def test_connexions_of_a_site_are_those_of_its_group_unless_they_are_fewer(
     ]
     settings = by_site(configured(*pairs))
     found = settings.of(A)
-    assert (found.group, found.connexions, found.limits.at_once) == (group, connexions, limit)
+    assert (found.group, found.limits.at_once) == (group, limit)
+    assert found.config.max_connexions_by_site == connexions
     usual = settings.usual
-    assert (usual.group, usual.connexions, usual.limits.at_once) == ("", 2, 0)
+    assert (usual.group, usual.config.max_connexions_by_site, usual.limits.at_once) == ("", 2, 0)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +82,7 @@ def test_connexions_of_a_site_are_those_of_its_group_unless_they_are_fewer(
 def test_sitemaps_are_guessed_where_pages_that_nothing_links_to_are_of_use(
     settings: dict[str, bool], guesses: bool
 ) -> None:
-    assert by_site(Config(**settings)).usual.guess_sitemap is guesses  # type: ignore[arg-type]
+    assert by_site(Config(**settings)).usual.guesses_sitemap is guesses  # type: ignore[arg-type]
 
 
 def test_each_block_is_described_with_the_sites_that_it_matches() -> None:

@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from larbinpy.frontier.addresses import IPSite
-from larbinpy.frontier.politeness import SiteSettings, Waits
+from larbinpy.frontier.politeness import SiteSettings
 from larbinpy.frontier.schedule import IPSites
 from larbinpy.frontier.site import NamedSite, UrlTotals
 from larbinpy.outcome import Outcome
 from larbinpy.url import Url
-from tests.support.frontiers import DEAD, MANY, SILENT, left_alone, reply, together
+from tests.support.frontiers import DEAD, MANY, SILENT, left_alone, reply, site_settings, together
 
 ONE, TWO = "198.51.100.1", "198.51.100.2"
 WALL = 1_700_000_000.0
@@ -28,7 +28,7 @@ class Ground:
         connexions: int = 1,
         pool: int = MANY,
     ) -> None:
-        self.settings = SiteSettings(Waits(least, most), connexions=connexions)
+        self.settings = site_settings(least, most, connexions=connexions)
         self.ip_sites = IPSites(self.settings, wait_by, pool)
         self.sites: dict[str, NamedSite] = {}
         self.totals = UrlTotals()
@@ -267,9 +267,9 @@ def test_a_shorter_wait_duration_counts_from_the_next_request() -> None:
 
 
 def test_only_a_site_with_ready_urls_is_enlisted() -> None:
-    ip_site = IPSite(ONE, SiteSettings(Waits(0, 0)))
+    ip_site = IPSite(ONE, site_settings(0, 0))
     with pytest.raises(AssertionError):
-        ip_site.enlist(NamedSite("http://a.test", SiteSettings(Waits(0, 0)), UrlTotals()), 1)
+        ip_site.enlist(NamedSite("http://a.test", site_settings(0, 0), UrlTotals()), 1)
     assert repr(ip_site) == f"<IPSite {ONE} sites=0 in_flight=0>"
 
 

@@ -1,8 +1,8 @@
-from larbinpy.frontier.politeness import SiteSettings, Waits
 from larbinpy.frontier.site import NamedSite, State, UrlTotals
 from larbinpy.frontier.sites import Watch
 from larbinpy.storage.sizes import FrontierSizes
 from larbinpy.url import Url
+from tests.support.frontiers import site_settings
 
 SIZES = FrontierSizes(watched_directly=10, watch_step=7, watch_kept=3)
 
@@ -11,7 +11,7 @@ def some(count: int) -> dict[NamedSite, None]:
     """Sites of which the n-th has n URLs."""
     sites: dict[NamedSite, None] = {}
     for number in range(count):
-        site = NamedSite(f"http://s{number}.test", SiteSettings(Waits(0, 60)), UrlTotals())
+        site = NamedSite(f"http://s{number}.test", site_settings(0, 60), UrlTotals())
         park(site, number)
         sites[site] = None
     return sites

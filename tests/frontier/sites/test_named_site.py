@@ -5,17 +5,16 @@ from typing import Any
 import pytest
 
 import larbinpy.frontier.site as states
-from larbinpy.frontier.politeness import SiteSettings, Waits
 from larbinpy.frontier.site import TRANSITIONS, Event, NamedSite, State, UrlTotals
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.url import GUESS, Aim, Purpose, Url
-from tests.support.frontiers import held_by
+from tests.support.frontiers import held_by, site_settings
 
 
 @pytest.fixture
 def site() -> NamedSite:
-    return NamedSite("https://[2001:db8::1]:8443", SiteSettings(Waits(30, 600)), UrlTotals())
+    return NamedSite("https://[2001:db8::1]:8443", site_settings(30, 600), UrlTotals())
 
 
 def drawn() -> list[tuple[tuple[State, Event], State]]:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from larbinpy.config.kinds import Hours
-from larbinpy.frontier.politeness import Quota, SiteHours, SiteLimits, SiteSettings, Waits
+from larbinpy.frontier.politeness import Quota, SiteHours, SiteLimits, SiteSettings
 from larbinpy.observe import explain
 from larbinpy.outcome import Outcome
 from larbinpy.parse import Kind, Link
@@ -26,6 +26,7 @@ from tests.support.frontiers import (
     make_frontier,
     reply,
     site_in,
+    site_settings,
 )
 
 ONE = "198.51.100.1"
@@ -34,11 +35,6 @@ DAY = 86400.0
 
 def times(world: World, host: str) -> list[float]:
     return [round(s.at - 5000, 1) for s in world.starts if f"//{host}" in s.href]
-
-
-def settings(**changes: Any) -> SiteSettings:
-    least = changes.pop("least", 0.0)
-    return SiteSettings(Waits(least, 600.0), **changes)
 
 
 def urls(host: str, count: int) -> list[str]:
@@ -50,7 +46,7 @@ def urls(host: str, count: int) -> list[str]:
 
 def test_a_group_with_a_shorter_wait_is_not_held_up_by_others(make: MakeWorld) -> None:
     """Nor does it hold up the others at its address."""
-    fast = settings(least=1.0, group="fast.test")
+    fast = site_settings(least=1.0, group="fast.test")
     by_host = {"fast.test": fast, "also.test": fast}
     seeds = [*urls("fast.test", 3), *urls("also.test", 3), *urls("a.test", 2)]
     world = make(*seeds, least=30.0, by_host=by_host)
@@ -64,7 +60,7 @@ def test_a_group_with_a_shorter_wait_is_not_held_up_by_others(make: MakeWorld) -
 
 def test_a_longer_wait_slows_down_its_site_alone(make: MakeWorld) -> None:
     """It counts besides that of its address, which gets no more requests because of it."""
-    slow = settings(least=100.0)
+    slow = site_settings(least=100.0)
     world = make(*urls("slow.test", 2), *urls("a.test", 4), least=1.0, by_host={"slow.test": slow})
     world.run()
     assert times(world, "slow.test") == pytest.approx([0, 100.1, 200.2], abs=0.2)
@@ -73,7 +69,7 @@ def test_a_longer_wait_slows_down_its_site_alone(make: MakeWorld) -> None:
 
 
 def test_a_group_has_connexions_of_its_own(make: MakeWorld) -> None:
-    wide = settings(connexions=3, group="wide.test", ignore_robots=True)
+    wide = site_settings(connexions=3, group="wide.test", ignore_robots=True)
     world = make(*urls("wide.test", 6), *urls("a.test", 2), by_host={"wide.test": wide})
     world.turn()
     world.turn()
@@ -82,8 +78,8 @@ def test_a_group_has_connexions_of_its_own(make: MakeWorld) -> None:
 
 
 def test_after_a_kill_groups_and_sites_are_left_alone_for_their_own_waits(make: MakeWorld) -> None:
-    slow = settings(least=100.0, ignore_robots=True)
-    fast = settings(least=1.0, group="fast.test", ignore_robots=True)
+    slow = site_settings(least=100.0, ignore_robots=True)
+    fast = site_settings(least=1.0, group="fast.test", ignore_robots=True)
     seeds = [*urls("slow.test", 1), *urls("fast.test", 1), *urls("a.test", 1)]
     by_host = {"slow.test": slow, "fast.test": fast}
     world = make(*seeds, least=30.0, ignore_robots=True, by_host=by_host)
@@ -107,8 +103,8 @@ def test_retries_and_robots_txt_are_by_site(make: MakeWorld) -> None:
             **{f"http://{host}.test/": broken for host in "bd"},
         },
         by_host={
-            "a.test": settings(agent="spider/1.0"),
-            "b.test": settings(agent="spider/1.0", ignore_robots=True, retries=0),
+            "a.test": site_settings(user_agent="spider/1.0"),
+            "b.test": site_settings(user_agent="spider/1.0", ignore_robots=True, retries=0),
         },
         retries=2,
         retry_wait=1.0,
@@ -127,7 +123,7 @@ def test_retries_and_robots_txt_are_by_site(make: MakeWorld) -> None:
 
 
 def limited(pages: int = 0, received: int = 0, **changes: Any) -> SiteSettings:
-    return settings(limits=SiteLimits(pages, received), ignore_robots=True, **changes)
+    return site_settings(limits=SiteLimits(pages, received), ignore_robots=True, **changes)
 
 
 def test_a_quota_counts_pages_and_bytes(tmp_path: Path) -> None:
@@ -213,7 +209,7 @@ _REPLIES = st.lists(
 def test_limits_hold_and_all_urls_end_whatever_happens(data: st.DataObject) -> None:
     hosts = ["a.test", "b.test", "c.test"]
     by_host = {
-        host: settings(
+        host: site_settings(
             limits=SiteLimits(data.draw(st.integers(0, 4)), data.draw(st.integers(0, 800))),
             connexions=data.draw(st.integers(1, 3)),
             ignore_robots=data.draw(st.booleans()),
@@ -288,7 +284,7 @@ def test_a_failure_that_reaches_the_limit_is_not_tried_again(make: MakeWorld) ->
 
 
 def test_robots_txt_may_be_the_reply_that_reaches_the_limit(make: MakeWorld) -> None:
-    site = settings(limits=SiteLimits(0, 500))
+    site = site_settings(limits=SiteLimits(0, 500))
     replies = {"http://a.test/robots.txt": {"received": 600}}
     world = make(*urls("a.test", 2), replies=replies, by_host={"a.test": site})
     world.run()
@@ -309,13 +305,15 @@ def test_a_site_whose_robots_txt_is_on_a_limited_site_ends_with_it(make: MakeWor
 
 
 def test_explain_names_the_block_that_sets_a_wait(make: MakeWorld) -> None:
-    fast = settings(
+    fast = site_settings(
         least=20.0,
         group="fast.test",
         sources={"waitDuration": "larbin.conf:4"},
         ignore_robots=True,
     )
-    by_site = settings(least=9.0, sources={"waitDuration": "larbin.conf:6"}, ignore_robots=True)
+    by_site = site_settings(
+        least=9.0, sources={"waitDuration": "larbin.conf:6"}, ignore_robots=True
+    )
     seeds = [*urls("fast.test", 2), *urls("a.test", 2)]
     names = {"a.test": ("198.51.100.7",)}
     world = make(*seeds, least=30.0, ignore_robots=True, by_host={"fast.test": fast}, names=names)
@@ -332,7 +330,7 @@ def test_explain_names_the_block_that_sets_a_wait(make: MakeWorld) -> None:
 
 
 def test_explain_names_the_block_that_sets_a_retry(make: MakeWorld) -> None:
-    by_host = {"a.test": settings(ignore_robots=True, sources={"retryWait": "larbin.conf:5"})}
+    by_host = {"a.test": site_settings(ignore_robots=True, sources={"retryWait": "larbin.conf:5"})}
     world = make("http://a.test/", replies={"http://a.test/": {"status": 500}}, by_host=by_host)
     world.run(world.now + 5)
     assert why(world, "http://a.test/").endswith("after retryWait (site block, larbin.conf:5)")
@@ -387,7 +385,7 @@ def clock_of(hours: SiteHours) -> float:
 
 def test_outside_of_its_hours_a_site_is_not_asked(make: MakeWorld, night: SiteHours) -> None:
     noon = clock_of(night)
-    by_host = {"a.test": settings(hours=night, ignore_robots=True)}
+    by_host = {"a.test": site_settings(hours=night, ignore_robots=True)}
     world = make(*urls("a.test", 3), "http://b.test/", by_host=by_host)
 
     def until(hour: float) -> list[float]:
@@ -416,7 +414,9 @@ def test_a_closed_site_whose_urls_have_left_is_not_waited_for(
     make: MakeWorld, night: SiteHours
 ) -> None:
     clock_of(night)
-    world = make("http://b.test/", by_host={"a.test": settings(hours=night, ignore_robots=True)})
+    world = make(
+        "http://b.test/", by_host={"a.test": site_settings(hours=night, ignore_robots=True)}
+    )
     parent = Url("http://b.test/", 5)
     world.frontier.admit(parent, [Link("http://a.test/x", Kind.PAGE)], world.now, redirect=False)
     for _ in range(4):
@@ -432,7 +432,7 @@ def test_a_closed_site_whose_urls_have_left_is_not_waited_for(
 def test_explain_says_when_a_site_is_asked_next(make: MakeWorld, night: SiteHours) -> None:
     clock_of(night)
     sources = {"hours": "larbin.conf:9"}
-    by_host = {"a.test": settings(hours=night, ignore_robots=True, sources=sources)}
+    by_host = {"a.test": site_settings(hours=night, ignore_robots=True, sources=sources)}
     world = make("http://a.test/", by_host=by_host)
     world.turn()
     world.turn()
@@ -448,7 +448,7 @@ def test_explain_says_when_the_robots_txt_of_a_site_is_asked_for(
     make: MakeWorld, night: SiteHours
 ) -> None:
     clock_of(night)
-    world = make("http://a.test/", by_host={"a.test": settings(hours=night)})
+    world = make("http://a.test/", by_host={"a.test": site_settings(hours=night)})
     world.turn()
     world.turn()
     assert why(world, "http://a.test/") == (
@@ -471,7 +471,7 @@ def test_after_its_hours_a_site_has_a_fresh_address_and_fresh_rules(
     make: MakeWorld, night: SiteHours, rules_are_old: bool, address_time: float
 ) -> None:
     """Its URLs that were ready in the evening wait for both."""
-    by_host = {"a.test": settings(least=3600.0, hours=night)}
+    by_host = {"a.test": site_settings(least=3600.0, hours=night)}
     world = make(*urls("a.test", 12), by_host=by_host, address_time=address_time)
     world.run(world.now + 4 * 3600)
     asked = world.pages()
@@ -498,7 +498,7 @@ def test_after_its_hours_a_site_has_a_fresh_address_and_fresh_rules(
 
 def test_a_site_with_hours_has_fresh_rules_each_night(make: MakeWorld, night: SiteHours) -> None:
     """They would expire just after its hours have begun, when its URLs are ready by them."""
-    by_host = {"a.test": settings(least=600.0, hours=night)}
+    by_host = {"a.test": site_settings(least=600.0, hours=night)}
     world = make(*urls("a.test", 60), by_host=by_host)
     for number in range(3):
         began = 5000 + number * DAY
@@ -531,7 +531,7 @@ class CountedHours(SiteHours):
 def test_sites_that_are_asleep_take_no_time(make: MakeWorld) -> None:
     hours = CountedHours(Hours.parse("22:00-06:00"))
     hours.closed = True
-    night = settings(hours=hours, ignore_robots=True)
+    night = site_settings(hours=hours, ignore_robots=True)
     hosts = [f"n{number}.test" for number in range(300)]
     world = make(*(f"http://{host}/" for host in hosts), by_host=dict.fromkeys(hosts, night))
     for _ in range(5):
