@@ -8,7 +8,7 @@ journal    what has changed in the own shards since their last commits
 vault      the protocol through which they see Redis; a session, whose questions are asked again
 
 Beside them: `identity` (whose state a folder has, which settings are shared) and `board` (what
-operators see and change: reports, the area around the seeds, the share of limitPage, names).
+operators see and change: reports, the area around the seeds, the share of limitPage).
 """
 
 from importlib.util import find_spec
