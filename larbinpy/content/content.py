@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from larbinpy.parse.announced import Announced
+from larbinpy.parse.body import Announced
 
 #: Control characters that are no blanks, halves of surrogate pairs, which UTF-8 cannot spell, soft
 #: hyphens, blanks of no width, marks that change the direction of text, and characters for private

@@ -29,8 +29,7 @@ from larbinpy.content.language import language
 from larbinpy.content.pdf import read_pdf
 from larbinpy.page import Page, timestamp
 from larbinpy.parse import grammars, xml
-from larbinpy.parse.announced import announced
-from larbinpy.parse.body import UNKNOWN, is_html, is_xml
+from larbinpy.parse.body import UNKNOWN, announced, is_html, is_xml
 from larbinpy.parse.charset import plain
 from larbinpy.parse.link import Collector
 from larbinpy.parse.xml import LINKS, local_name, page_of, preferred, tree_of

@@ -32,7 +32,7 @@ from larbinpy.url import SECRET_HEADER, fingerprints, hash64
 
 if TYPE_CHECKING:
     from larbinpy.content import Content
-    from larbinpy.parse.announced import Announced
+    from larbinpy.parse.body import Announced
 
 #: Begins the token that stands for a whole title, or the whole text of a link.
 _WHOLE = "ǁ"

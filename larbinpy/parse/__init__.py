@@ -4,12 +4,12 @@ The crawl calls `read`, which never raises, whatever the bytes are. It chooses a
 page's type; if the type says nothing, by the beginning of the body.
 
     body        chooses the reader of a body; HTTP headers, web app manifests; ordinary HTML pages
-                without a tree, with the compiled module
+                without a tree, with the compiled module; when pages changed, as sitemaps and feeds
+                say it
     charset     the encoding of a page; HTML bytes to a tree, with turbohtml
     html, xml   trees to elements, and which attributes are links; sitemaps, RSS and Atom as
                 streams, with lxml
     grammars    values of attributes: srcset, refresh, robots directives, lazy loaders, metadata
-    announced   when pages changed, as sitemaps and feeds say it
     css         style sheets
     rewrite     rewrites the links of a page for browsing offline
     link        Kind, Link, Parsed, and the Collector that all readers add to; references that are

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
-from larbinpy.parse.announced import announced, date_of
+from larbinpy.parse.body import announced, date_of
 from larbinpy.parse.link import MAX_LINKS
 from larbinpy.url import Url
 

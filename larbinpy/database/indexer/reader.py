@@ -36,8 +36,7 @@ from larbinpy.database.preparation import (
 from larbinpy.errors import DamagedError, what_failed
 from larbinpy.outcome import Outcome
 from larbinpy.page import timestamp
-from larbinpy.parse.announced import announced
-from larbinpy.parse.body import redirect_target
+from larbinpy.parse.body import announced, redirect_target
 from larbinpy.stats import mapped_bytes
 from larbinpy.storage import spool
 from larbinpy.storage.spool import Position, Spooled
