@@ -32,6 +32,18 @@ def test_texts_are_distinct_and_bounded(anchors: Anchors) -> None:
     assert anchors.known(TARGETS[2]) == []
 
 
+def test_a_text_that_is_known_is_not_written_again(tmp_path: Path) -> None:
+    base = connect(tmp_path / "it.db", write=True)
+    base.execute("BEGIN")
+    anchors = Anchors(base)
+    for _ in range(3):
+        anchors.add([Anchor(target, "text") for target in TARGETS])
+    anchors.merge()
+    (count,) = base.execute("SELECT count(*) FROM fresh").fetchone()
+    assert count == len(TARGETS)
+    base.close()
+
+
 @pytest.mark.parametrize("life", [7, 23, 60])
 def test_texts_outlive_their_reader(tmp_path: Path, life: int) -> None:
     """At each turn of the slices: what is in memory is in the table `fresh`, too.

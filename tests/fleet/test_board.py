@@ -170,6 +170,20 @@ def test_seeds_make_a_finished_crawl_run_again(boards: Boards) -> None:
     assert node.look()[3].inbox == 1
 
 
+def test_seeds_change_no_other_state(boards: Boards) -> None:
+    node, operator = boards(), boards()
+    node.begin("a", SETTINGS)
+    operator.find()
+    for before, after in (
+        (FleetState.NEW, FleetState.PAUSED),
+        (FleetState.PAUSED, FleetState.RUNNING),
+        (FleetState.RUNNING, FleetState.STOPPED),
+    ):
+        assert operator.seed({3: b"=seed"}) is before
+        assert node.declare(before, after) is after
+    assert operator.seed({3: b"=seed"}) is FleetState.STOPPED
+
+
 def test_a_crawl_does_not_finish_if_seeds_came_during_the_proof(boards: Boards) -> None:
     node, operator = boards(), boards()
     node.begin("a", SETTINGS)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -101,6 +102,24 @@ def test_one_that_cannot_start_says_why(tmp_path: Path, poller: Poller) -> None:
                 poller.wait(0.05)
     finally:
         server.stop()
+
+
+@pytest.mark.parametrize(
+    ("log", "why"),
+    [
+        ("begins\nhas no memory\n", "has no memory"),
+        ("7:M 26 Nov # is old\n7:M 26 Nov # Bad file\n7:M 26 Nov * ends\n", "Bad file"),
+        ("", ""),
+    ],
+)
+def test_the_reason_of_an_end_is_the_last_warning_or_line(
+    tmp_path: Path, poller: Poller, log: str, why: str
+) -> None:
+    server = RedisServer(poller, tmp_path)
+    ended: Any = SimpleNamespace(status=1)
+    server._child = ended
+    (tmp_path / "log").write_text(log)
+    assert server.reason == f"it died with status 1: {why} ({tmp_path / 'log'} has more)"
 
 
 def test_a_wait_for_it_can_be_stopped(tmp_path: Path, poller: Poller) -> None:

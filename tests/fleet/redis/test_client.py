@@ -387,6 +387,21 @@ def test_a_flush_that_was_lost_is_made_up_for_by_the_next(make: Make) -> None:
         server.said.clear()
 
 
+def test_a_session_waits_for_its_own_writes_alone(make: Make) -> None:
+    world = make(connected_slaves="1")
+    world.open()
+    [server] = world.servers
+    vault = RedisVault(world.client)
+    answers: list[Any] = []
+    server.reply = replies(-1, [[], b"new", b"0-0"], 1)
+    vault.leave(3, "one.1", 1, answers.append)
+    vault.join("one.2", answers.append)
+    vault.flush(answers.append)
+    world.rest()
+    assert len(answers) == 3
+    assert b"WAIT" not in names(server)
+
+
 def test_without_replicas_a_flush_waits_for_nothing(make: Make) -> None:
     world = make()
     world.open()

@@ -149,6 +149,19 @@ def test_a_killed_one_is_started_again_and_goes_on(nursery: Nursery) -> None:
     # The position of the database is its own business: it hears the same message.
     assert len(nursery.heard) == 2 and len(set(nursery.heard)) == 1
     assert (child.pages, child.gone) == (14, 4)
+    # It has worked, so the next wait is as short.
+    killed(child)
+    nursery.until(lambda: child.down)
+    assert child.down.endswith("it is started again in 1 s")
+
+
+def test_the_end_is_said_once(nursery: Nursery, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A crawl that ends asks for the end in each of its turns."""
+    child, sent = nursery.child(), list[bytes]()
+    monkeypatch.setattr(child, "_send", sent.append)
+    for _ in range(3):
+        child.finish()
+    assert sent == [b'{"finish": true}\n']
 
 
 def test_one_that_is_killed_at_the_end_ends_all_the_same(nursery: Nursery) -> None:
