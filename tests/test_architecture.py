@@ -79,8 +79,8 @@ FORWARDERS = 83
 LARGE = {"crawl.crawl.Crawl": 12}
 #: Names of classes that more than one module has.
 SHARED = """
-Control Entry Failure Form Gone History Host Judge Kind Link Mark Names Place Ports Redirect
-Refusal Report Resolver Rule Rules Run Schedule Server Session Source State Verdict
+Control Entry Form Host Judge Link Mark Place Ports Redirect Refusal Report Rule Rules Run Schedule
+Session State Verdict
 """
 #: Tokens that are no code.
 SPACE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE}

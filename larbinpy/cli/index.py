@@ -20,7 +20,7 @@ from larbinpy.database.indexer.process import drain, fill
 from larbinpy.database.indexer.reader import ReadOptions
 from larbinpy.database.maintenance import optimize, rebuild, verify
 from larbinpy.database.salvage import salvage
-from larbinpy.database.sources import DAMAGED, Payloads, Source, SourceError, find
+from larbinpy.database.sources import DAMAGED, PageSource, Payloads, SourceError, find
 from larbinpy.database.writer import Writer
 from larbinpy.errors import Ending
 from larbinpy.outcome import Outcome
@@ -188,7 +188,7 @@ class _Reading:
     When all are read, the bar shows how many pages `where`, the database, has of them.
     """
 
-    def __init__(self, sources: Sequence[Source], where: str) -> None:
+    def __init__(self, sources: Sequence[PageSource], where: str) -> None:
         self._sources = sources
         self._where = where
         self._troubles = _Troubles()
@@ -213,7 +213,7 @@ class _Reading:
                 yield from self._pages_of(source, finder)
         self._bar = PagesBar(sys.stderr, self._where, self._given)
 
-    def _pages_of(self, source: Source, finder: Finder) -> Iterator[Spooled]:
+    def _pages_of(self, source: PageSource, finder: Finder) -> Iterator[Spooled]:
         count = 0
         with closing(PagesBar(sys.stderr, source.name, source.size)) as bar:
             try:

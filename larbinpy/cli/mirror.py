@@ -36,8 +36,8 @@ from larbinpy.output.mirror.catalog import (
     NAME,
     Account,
     Catalog,
-    Failure,
-    Kind,
+    FailedUrl,
+    Refreshed,
     is_rewritten,
     spelling_of,
 )
@@ -51,10 +51,10 @@ _SHOWN = 20
 #: URLs of each kind in a report.
 _LISTED = 10_000
 _LISTS = {
-    "new": (Kind.NEW,),
-    "changed": (Kind.CHANGED,),
-    "unchanged": (Kind.UNCHANGED,),
-    "gone": (Kind.GONE, Kind.UNLINKED),
+    "new": (Refreshed.NEW,),
+    "changed": (Refreshed.CHANGED,),
+    "unchanged": (Refreshed.UNCHANGED,),
+    "gone": (Refreshed.GONE, Refreshed.UNLINKED),
 }
 
 
@@ -130,7 +130,7 @@ def _gone(counts: dict[str, int], refusal: str, *, purge: bool, spared: bool) ->
     return f"{gone} gone, {purged} of them removed; {why}"
 
 
-def _in_words(failure: Failure) -> str:
+def _in_words(failure: FailedUrl) -> str:
     """One line: where, found on which page, why, and what became of the old copy."""
     via = f" (on {failure.via})" if failure.via else ""
     detail = detail_in_words(failure.outcome, failure.detail)

@@ -199,7 +199,7 @@ class _Anchors(dict[str, str | None]):
 ANCHORS = _Anchors()
 
 
-class Resolver:
+class References:
     """Resolves the references of a page, each once."""
 
     def __init__(self, url: str, base: str | None, encoding: str | None) -> None:
@@ -344,7 +344,7 @@ class _Elements:
     def __init__(self, tree: Document, url: str) -> None:
         bases = (each.attr("href") for each in tree.iter_elements("base"))
         base = next((each for each in bases if each is not None), None)
-        self.resolver = Resolver(url, base, tree.encoding)
+        self.resolver = References(url, base, tree.encoding)
         self.declared = Declared()
         self.robots = Collector(url)
         self.titles = Titles(url)

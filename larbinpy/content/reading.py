@@ -24,7 +24,7 @@ from larbinpy.content.content import (
     line,
     lines,
 )
-from larbinpy.content.html import LONGEST_ANCHOR, Resolver, read_html, read_xhtml, serialised
+from larbinpy.content.html import LONGEST_ANCHOR, References, read_html, read_xhtml, serialised
 from larbinpy.content.language import language
 from larbinpy.content.pdf import read_pdf
 from larbinpy.page import Page, timestamp
@@ -96,7 +96,7 @@ def read_feed(body: bytes, encoding: str | None, url: str, latest: str) -> Conte
     out.summary = line(_visible(summary), _LONGEST_SUMMARY)
     updated = (dates.from_mail(head[name], latest) for name in _UPDATED if name in head)
     out.modified = next(filter(None, updated), None)
-    resolver = Resolver(url, None, None)
+    resolver = References(url, None, None)
     links: dict[Outlink, None] = {}
     texts = [out.summary]
     room = LONGEST_TEXT

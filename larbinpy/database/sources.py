@@ -66,7 +66,7 @@ class Taken(NamedTuple):
     spooled: Spooled
 
 
-class Source(Protocol):
+class PageSource(Protocol):
     """A file or folder that has pages; it is not changed."""
 
     #: As the user knows it.
@@ -609,13 +609,13 @@ _ARCHIVES = (".warc", ".warc.gz")
 _KINDS = "WARC files (.warc, .warc.gz), and folders with those, with a mirror or saved pages"
 
 
-def find(paths: Sequence[str], payloads: Payloads, most: int) -> list[Source]:
+def find(paths: Sequence[str], payloads: Payloads, most: int) -> list[PageSource]:
     """The sources in `paths`; of a page at most `most` bytes are read.
 
     Raises UserError for a path that has none, and `OSError`.
     """
     archives: list[Path] = []
-    folders: list[Source] = []
+    folders: list[PageSource] = []
     for name in paths:
         path = Path(name)
         if path.is_dir():
@@ -642,7 +642,7 @@ def _archives(folder: Path) -> list[Path]:
     return sorted(path for path in named if path.is_file())
 
 
-def _in_folder(folder: Path, most: int) -> Iterator[Source]:
+def _in_folder(folder: Path, most: int) -> Iterator[PageSource]:
     """The sources that the outputs of a crawl left in `folder`."""
     if (folder / CATALOG).is_file():
         yield Browsable(folder, most)

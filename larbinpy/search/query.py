@@ -12,7 +12,7 @@ from larbinpy.page import timestamp
 from larbinpy.search.segment import (
     QUESTION_BIGRAMS,
     Form,
-    Kind,
+    RunKind,
     forms,
     kind_of,
     parts,
@@ -301,7 +301,7 @@ def _read(term: re.Match[str], draft: _Draft) -> None:
     # A minus belongs to all of a word.
     for word in [value] if minus else _BETWEEN.split(value):
         text, prefix = word.strip("*"), word.endswith("*")
-        if prefix and len(text) == 1 and kind_of(text) is Kind.WORD:
+        if prefix and len(text) == 1 and kind_of(text) is RunKind.WORD:
             prefix = False
             draft.note(
                 f"{word} is the word {text}: the beginning of a word has two letters or more"

@@ -448,7 +448,7 @@ _KEPT = 50_000
 _LONGEST = 64
 
 
-class Kind(Enum):
+class RunKind(Enum):
     """Kinds of runs."""
 
     WORD = 1
@@ -511,15 +511,15 @@ def runs(text: str) -> list[str]:
     return simplify(clean).split("\n") if clean else []
 
 
-def kind_of(run: str) -> Kind:
+def kind_of(run: str) -> RunKind:
     """The kind of one of `runs`."""
     if run.isascii():
-        return Kind.WORD
+        return RunKind.WORD
     if _CJK.search(run):
-        return Kind.CJK
+        return RunKind.CJK
     if _TRIGRAM.match(run):
-        return Kind.TRIGRAM
-    return Kind.SYMBOL if _SYMBOL.match(run) else Kind.WORD
+        return RunKind.TRIGRAM
+    return RunKind.SYMBOL if _SYMBOL.match(run) else RunKind.WORD
 
 
 def words_of(runs: str) -> list[str]:
@@ -530,9 +530,9 @@ def words_of(runs: str) -> list[str]:
 def grams(run: str) -> list[str]:
     """The bigrams or trigrams of a run, a word's too, and the shorter ones at its end."""
     kind = kind_of(run)
-    if kind is Kind.TRIGRAM:
+    if kind is RunKind.TRIGRAM:
         return [run[at : at + 3] for at in range(len(run))]
-    if kind is Kind.SYMBOL:
+    if kind is RunKind.SYMBOL:
         return [run]
     run = _bare(run)
     if not run:
@@ -554,7 +554,7 @@ def _mixed(found: Iterable[str], words: Vocabulary) -> list[str]:
     named: list[str] = []
     for run in found:
         # Not those that `words` has, as that may have symbols from elsewhere.
-        if kind_of(run) is Kind.WORD:
+        if kind_of(run) is RunKind.WORD:
             out.append(words[run])
         else:
             out += grams(run)
@@ -649,12 +649,12 @@ def parts(text: str, languages: Sequence[str]) -> tuple[Form, ...]:
     """The single tokens of `text`: what a search asks for if no page has all of it. Empty if
     `text` is one word."""
     pieces = runs(text)
-    if len(pieces) == 1 and kind_of(pieces[0]) is Kind.WORD:
+    if len(pieces) == 1 and kind_of(pieces[0]) is RunKind.WORD:
         return ()
     found: dict[Form, None] = {}
     for piece in pieces:
         words = [piece]
-        if kind_of(piece) is not Kind.WORD:
+        if kind_of(piece) is not RunKind.WORD:
             whole = _sequence([piece])
             # Letters and digits in it count as the words that they are.
             single = (Form((token,), whole.prefix) for token in whole.tokens)
@@ -684,13 +684,13 @@ def _spellings(text: str) -> list[str]:
 def _form(pieces: Sequence[str], lang: str | None, prefix: bool) -> Form:
     """The tokens of `pieces` in a page of `lang`."""
     kinds = list(map(kind_of, pieces))
-    if lang in BIGRAM_LANGUAGES and Kind.CJK in kinds:
+    if lang in BIGRAM_LANGUAGES and RunKind.CJK in kinds:
         return _sequence(pieces)
     words = vocabulary(lang)
     tokens: list[str] = []
     for piece, kind in zip(pieces[:-1], kinds, strict=False):
-        tokens += words[piece].split() if kind is Kind.WORD else grams(piece)
-    if kinds[-1:] != [Kind.WORD]:
+        tokens += words[piece].split() if kind is RunKind.WORD else grams(piece)
+    if kinds[-1:] != [RunKind.WORD]:
         last = _sequence(pieces[-1:])
         return Form((*tokens, *last.tokens), last.prefix)
     last_word = words.folded(pieces[-1]) if prefix else words[pieces[-1]]
@@ -702,9 +702,9 @@ def _sequence(pieces: Sequence[str]) -> Form:
     tokens = [token for piece in pieces[:-1] for token in grams(piece)]
     for piece in pieces[-1:]:
         kind, last = kind_of(piece), grams(piece)
-        if kind is Kind.SYMBOL or not last:
+        if kind is RunKind.SYMBOL or not last:
             return Form((*tokens, *last))
-        ends = 2 if kind is Kind.TRIGRAM else 1
+        ends = 2 if kind is RunKind.TRIGRAM else 1
         if len(last) <= ends:
             return Form((*tokens, *last[:1]), True)
         tokens += last[:-ends]
@@ -722,7 +722,7 @@ def _stems_before(piece: str, lang: str | None) -> list[Form]:
 def _is_short(pieces: Sequence[str], languages: Sequence[str]) -> bool:
     return (
         len(languages) > 0
-        and all(kind_of(piece) is Kind.WORD for piece in pieces)
+        and all(kind_of(piece) is RunKind.WORD for piece in pieces)
         and sum(map(len, pieces)) <= _SHORT
         and languages[0] in BIGRAM_LANGUAGES
     )

@@ -15,7 +15,7 @@ from larbinpy.search.segment import (
     LETTER,
     MARKS,
     Form,
-    Kind,
+    RunKind,
     Vocabulary,
     grams,
     kind_of,
@@ -183,13 +183,13 @@ def _literal(text: str) -> _Literal | None:
     """The item as it is found by its characters; None if it is words."""
     found = tuple(runs(text))
     kinds = list(map(kind_of, found))
-    if all(kind is Kind.WORD for kind in kinds):
+    if all(kind is RunKind.WORD for kind in kinds):
         return None
     parts: dict[str, None] = {}
     words: dict[str, None] = {}
     for run, kind in zip(found, kinds, strict=True):
-        if kind is not Kind.WORD:
-            size = 3 if kind is Kind.TRIGRAM else 2
+        if kind is not RunKind.WORD:
+            size = 3 if kind is RunKind.TRIGRAM else 2
             own = [gram for gram in grams(run) if len(gram) == min(size, len(run))]
             own = [gram for gram in own if not gram.startswith(LETTER)]
             parts.update(dict.fromkeys(own))

@@ -12,7 +12,7 @@ import pytest
 
 from larbinpy import Start
 from larbinpy.output.mirror.browsable import title_in
-from larbinpy.output.mirror.catalog import NAME, Account, Catalog, Kind
+from larbinpy.output.mirror.catalog import NAME, Account, Catalog, Refreshed
 from larbinpy.output.mirror.paths import original_of
 from larbinpy.output.mirror.tree import Tree
 from tests.support.smallweb import Answer, Web
@@ -104,7 +104,7 @@ def test_a_refresh_counts_what_it_finds(web: Web, crawl: Worlds, first: World) -
     }
     assert files(second) == ALL | {"a.test/new.html"}
     with account(second) as found:
-        assert found.urls(Kind.NEW, most=9) == [web.url("a.test/new")]
+        assert found.urls(Refreshed.NEW, most=9) == [web.url("a.test/new")]
         failures = {each.url: (each.status, each.had) for each in found.failures(9)}
     assert failures == {web.url("a.test/d/"): (503, True), web.url("a.test/i.gif"): (410, True)}
 

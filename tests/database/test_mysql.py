@@ -17,7 +17,7 @@ from larbinpy.database.base import Address, DatabaseError, Unavailable, Wish
 from larbinpy.database.finder import DatabaseFinder
 from larbinpy.database.maintenance import rebuild, verify
 from larbinpy.database.mysql.index import columns_in, encoded, index_words
-from larbinpy.database.mysql.server import Server, TooLong
+from larbinpy.database.mysql.server import ServerTables, TooLong
 from larbinpy.database.writer import Writer
 from larbinpy.storage.spool import Position
 from tests.support.checkout import ROOT
@@ -302,7 +302,7 @@ def test_many_rows_are_more_than_one_statement(small_packets: int, database: OnS
 
 
 def test_a_statement_that_is_too_long_is_not_sent(small_packets: int, database: OnServer) -> None:
-    with closing(Server(database.where, 10.0)) as server:
+    with closing(ServerTables(database.where, 10.0)) as server:
         with pytest.raises(TooLong, match=f"max_allowed_packet of the server, {small_packets}"):
             server.execute("SELECT ?", ["x" * small_packets])
         assert server.rows("SELECT 1") == [(1,)]
@@ -342,11 +342,13 @@ def test_a_search_ends_in_time(database: OnServer, monkeypatch: pytest.MonkeyPat
     writer.close()
     finder = DatabaseFinder(database.where)
 
-    def unlimited(server: Server, statement: str, arguments: Any, seconds: float) -> list[Any]:
+    def unlimited(
+        server: ServerTables, statement: str, arguments: Any, seconds: float
+    ) -> list[Any]:
         return server.rows("SELECT SLEEP(3)")
 
     with monkeypatch.context() as patched:
-        patched.setattr(Server, "limited", unlimited)
+        patched.setattr(ServerTables, "limited", unlimited)
         found = finder.search(query("common"), Wish(limit=0.3))
     assert found.cut
     assert found.seconds < 0.5

@@ -14,7 +14,7 @@ import pytest
 from larbinpy.database.base import Unavailable
 from larbinpy.database.finder import DatabaseFinder
 from larbinpy.database.maintenance import optimize, rebuild, verify
-from larbinpy.database.mysql.server import Server, turn
+from larbinpy.database.mysql.server import ServerTables, turn
 from larbinpy.database.preparation import Gone, Visit
 from larbinpy.database.writer import Writer
 from larbinpy.database.writing.anchors import MOST
@@ -93,7 +93,10 @@ def test_a_spool_has_one_writer(database: OnServer, writers: list[Writer]) -> No
 
 def test_a_turn_that_does_not_come(database: OnServer) -> None:
     Writer(database.where).close()
-    with closing(Server(database.where, 9)) as one, closing(Server(database.where, 9)) as two:
+    with (
+        closing(ServerTables(database.where, 9)) as one,
+        closing(ServerTables(database.where, 9)) as two,
+    ):
         in_use = pytest.raises(Unavailable, match=r"in use: connection \d+ of the server")
         with turn(one), in_use, turn(two, patience=0):
             pass

@@ -41,7 +41,7 @@ from larbinpy.database.base import (
     fingerprint,
     plain,
 )
-from larbinpy.database.mysql.server import Server
+from larbinpy.database.mysql.server import ServerTables
 from larbinpy.database.ranking import CANDIDATES, FOUND, Late, Matches, Scored
 from larbinpy.database.records import filters, one_of
 from larbinpy.database.writing.batch import stored_tokens
@@ -364,7 +364,7 @@ def weight(pages: int, having: int) -> float:
 class ServerIndexing:
     """The changes of the index in one transaction; a page is removed by its number."""
 
-    def __init__(self, server: Server, table: str = "ft") -> None:
+    def __init__(self, server: ServerTables, table: str = "ft") -> None:
         self._server = server
         self._table = table
         self._put: dict[int, Tokens] = {}
@@ -417,12 +417,12 @@ class ServerIndexing:
         self._server.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
 
-def kept_words(server: Server, tokens: Tokens) -> str:
+def kept_words(server: ServerTables, tokens: Tokens) -> str:
     """The words that the index has of a page with these tokens."""
     return index_words(tokens, _most(server))[0]
 
 
-def _most(server: Server) -> int:
+def _most(server: ServerTables) -> int:
     """Bytes of the words of a page."""
     return server.packet // 4
 

@@ -80,7 +80,7 @@ class _Connection(pymysql.connections.Connection):
         return super().query(statement, unbuffered)
 
 
-class Server:
+class ServerTables:
     """The `Tables` on a server; it commits each statement, unless BEGIN was said.
 
     Raises `DatabaseError`.
@@ -232,7 +232,7 @@ _LONGEST, _NAME = 64, 40
 
 
 @contextmanager
-def turn(server: Server, patience: int = _TURN) -> Iterator[None]:
+def turn(server: ServerTables, patience: int = _TURN) -> Iterator[None]:
     """Let no other process write meanwhile. Raises `Unavailable` if the turn does not come within
     `patience` seconds."""
     name = _named(server, "")
@@ -248,7 +248,7 @@ def turn(server: Server, patience: int = _TURN) -> Iterator[None]:
             _free(server, name)
 
 
-def hold_spool(server: Server, spool: str) -> None:
+def hold_spool(server: ServerTables, spool: str) -> None:
     """Be the one that fills the database from `spool`. Raises `Unavailable` if another is."""
     name = _named(server, f".spool.{spool}")
     if not _take(server, name, _SPOOL):
@@ -257,29 +257,29 @@ def hold_spool(server: Server, spool: str) -> None:
         raise Unavailable(f"{server.address}: {hint}")
 
 
-def take_seat(server: Server) -> int:
+def take_seat(server: ServerTables) -> int:
     """Take the first free seat."""
     return next(seat for seat in count() if holds_seat(server, seat))
 
 
-def holds_seat(server: Server, seat: int) -> bool:
+def holds_seat(server: ServerTables, seat: int) -> bool:
     """Take a seat; whether it was free."""
     return _take(server, _named(server, f".{seat}"), 0)
 
 
-def leave_seat(server: Server, seat: int) -> None:
+def leave_seat(server: ServerTables, seat: int) -> None:
     _free(server, _named(server, f".{seat}"))
 
 
-def _named(server: Server, end: str) -> str:
+def _named(server: ServerTables, end: str) -> str:
     name = f"larbinpy.{server.address.name}"
     return f"{name[:_NAME] if end else name}{end}"[:_LONGEST]
 
 
-def _take(server: Server, name: str, wait: int) -> bool:
+def _take(server: ServerTables, name: str, wait: int) -> bool:
     (has,) = server.execute("SELECT GET_LOCK(?, ?)", (name, wait)).fetchone()
     return bool(has == 1)
 
 
-def _free(server: Server, name: str) -> None:
+def _free(server: ServerTables, name: str) -> None:
     server.execute("SELECT RELEASE_LOCK(?)", (name,))

@@ -31,7 +31,7 @@ from larbinpy.database.mysql.index import (
 )
 from larbinpy.database.mysql.server import (
     Lost,
-    Server,
+    ServerTables,
     TooLate,
     hold_spool,
     holds_seat,
@@ -93,11 +93,11 @@ TABLES = {
 WORDS = "page BIGINT PRIMARY KEY, size BIGINT NOT NULL, words LONGTEXT"
 
 
-def make(server: Server, name: str, columns: str) -> None:
+def make(server: ServerTables, name: str, columns: str) -> None:
     server.execute(f"CREATE TABLE IF NOT EXISTS {name} ({columns}) {_COMMON}")
 
 
-def check(server: Server, *, write: bool) -> None:
+def check(server: ServerTables, *, write: bool) -> None:
     """Make the tables if `write` and there are none; raise `NotOurs` if they are not ours."""
     rows = server.rows(
         "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()"
@@ -115,7 +115,7 @@ def check(server: Server, *, write: bool) -> None:
         check_format(server.address, int(version))
 
 
-def _make(server: Server) -> None:
+def _make(server: ServerTables) -> None:
     # Each statement is a transaction: `meta` comes first and its row `format` last.
     for name, columns in TABLES.items():
         make(server, name, columns)
@@ -128,9 +128,9 @@ def _make(server: Server) -> None:
 _GRACE, _PATIENCE, _CARE = 0.05, 300.0, 24 * 3600.0
 
 
-def _opened(where: str, patience: float = _PATIENCE) -> Server:
+def _opened(where: str, patience: float = _PATIENCE) -> ServerTables:
     """A connection to a database that is there."""
-    server = Server(where, patience)
+    server = ServerTables(where, patience)
     try:
         check(server, write=False)
     except BaseException:
@@ -146,7 +146,7 @@ class ServerReading:
         self._where = where
         self._clock = clock
         self._frequencies = Frequencies(clock)
-        self._server: Server | None = _opened(where)
+        self._server: ServerTables | None = _opened(where)
 
     def close(self) -> None:
         server, self._server = self._server, None
@@ -192,7 +192,7 @@ class ServerReading:
         if left <= 0:
             raise Late
         if self._server is None:
-            self._server = Server(self._where, _PATIENCE)
+            self._server = ServerTables(self._where, _PATIENCE)
         server = self._server
         try:
             server.patience = left + _GRACE
@@ -240,7 +240,7 @@ class ServerWriting:
 
     def __init__(self, where: str) -> None:
         self._where = where
-        self._server: Server | None = None
+        self._server: ServerTables | None = None
         self._opened: Opened
         self._spools: set[str] = set()
         self._open()
@@ -288,7 +288,7 @@ class ServerWriting:
         if server is not None:
             server.close()
 
-    def _hold(self, server: Server, spool: str | None) -> None:
+    def _hold(self, server: ServerTables, spool: str | None) -> None:
         if spool is None:
             return
         name, _, _ = spool.partition("-")
@@ -296,12 +296,12 @@ class ServerWriting:
             hold_spool(server, name)
             self._spools.add(name)
 
-    def _open(self) -> Server:
+    def _open(self) -> ServerTables:
         if self._server is not None and not self._server.is_alive():
             # A server forgets connections that are not used for a while.
             self.close()
         if self._server is None:
-            server = Server(self._where, _PATIENCE)
+            server = ServerTables(self._where, _PATIENCE)
             try:
                 with turn(server):
                     check(server, write=True)
@@ -314,7 +314,7 @@ class ServerWriting:
 
 
 @contextmanager
-def _committed(server: Server) -> Iterator[None]:
+def _committed(server: ServerTables) -> Iterator[None]:
     server.execute("START TRANSACTION")
     try:
         yield
@@ -384,7 +384,7 @@ class ServerCare:
     entries = "ft", "page"
     hint = ""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: ServerTables) -> None:
         self.base = self._server = server
 
     def new_index(self) -> ServerIndexing:

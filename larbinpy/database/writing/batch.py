@@ -319,7 +319,7 @@ def forget_deleted(base: Tables) -> int:
 _KNOWN_TEXTS = 10
 
 
-class History:
+class ChangeNotes:
     """Notes changes; `write` puts them into their table, all at once."""
 
     def __init__(self, base: Tables) -> None:
@@ -461,7 +461,7 @@ class Batch:
         self._presence = Presence(base, pages)
         self._near = NearCopies(base)
         self._skip_near = skip_near
-        self._history = History(base)
+        self._history = ChangeNotes(base)
 
     def put(self, page: Prepared) -> None:
         """Insert a page, or replace the one of its URL unless that was fetched later."""

@@ -29,8 +29,16 @@ from itertools import islice
 from larbinpy.context import Context
 from larbinpy.errors import UserError
 from larbinpy.outcome import Outcome, Trait
-from larbinpy.output.mirror.catalog import FETCHED, GONE, Catalog, Entry, Kind, Names, digest_of
-from larbinpy.output.mirror.gone import BEGINNING, Gone
+from larbinpy.output.mirror.catalog import (
+    FETCHED,
+    GONE,
+    Catalog,
+    Entry,
+    MirrorNames,
+    Refreshed,
+    digest_of,
+)
+from larbinpy.output.mirror.gone import BEGINNING, GonePages
 from larbinpy.output.mirror.paths import INDEX, Relative, Spelling, original_beside, reference
 from larbinpy.output.mirror.tree import Originals, Tree
 from larbinpy.page import Page
@@ -42,7 +50,9 @@ from larbinpy.url import Url, hash64, host_of
 class Relinking:
     """Rewrites the links of all pages in `catalog`; with `keep`, keeps the originals beside."""
 
-    def __init__(self, catalog: Catalog, names: Names, originals: Originals, *, keep: bool) -> None:
+    def __init__(
+        self, catalog: Catalog, names: MirrorNames, originals: Originals, *, keep: bool
+    ) -> None:
         self._catalog = catalog
         self._names = names
         self._tree = names.tree
@@ -207,7 +217,7 @@ _CONDITIONS = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
 _LARGE = 1 << 20
 
 #: Kinds that the status page counts. Pages that nothing links to are found at the end.
-_SHOWN = (Kind.NEW, Kind.CHANGED, Kind.UNCHANGED, Kind.GONE, Kind.FAILED)
+_SHOWN = tuple(Refreshed(kind) for kind in ("new", "changed", "unchanged", "gone", "failed"))
 
 
 class BrowsableMirror:
@@ -232,7 +242,7 @@ class BrowsableMirror:
             spelling = self._catalog.spelling(Spelling(config.file_names))
             # Windows ignores case.
             lower = config.lower_case_names or spelling is Spelling.WINDOWS
-            self._names = Names(self._catalog, self._root, spelling, lower_case=lower)
+            self._names = MirrorNames(self._catalog, self._root, spelling, lower_case=lower)
         except BaseException:
             os.close(self._root)
             raise
@@ -242,17 +252,17 @@ class BrowsableMirror:
         self._relinking = Relinking(
             self._catalog, self._names, self._originals, keep=config.keep_originals
         )
-        self._gone = Gone(self._catalog, self._tree, self._originals, purge=config.purge)
+        self._gone = GonePages(self._catalog, self._tree, self._originals, purge=config.purge)
         self._front_page = FrontPage(self._catalog, self._tree, self._originals)
         self._pages = self._bytes = 0
         #: How the URLs of this run ended.
-        self._ends: Counter[Kind] = Counter()
+        self._ends: Counter[Refreshed] = Counter()
 
     # The methods of an output.
 
     def loaded(self, page: Page) -> None:
         if page.not_modified:
-            self._note(page, Kind.UNCHANGED, had=True)
+            self._note(page, Refreshed.UNCHANGED, had=True)
         else:
             kind, had = self._take(page)
             self._note(page, kind, had=had)
@@ -265,14 +275,14 @@ class BrowsableMirror:
     def missed(self, page: Page) -> None:
         had = self._catalog.get(page.url.href) is not None
         if Trait.SPARED in page.outcome.traits:
-            kind = Kind.OTHER
+            kind = Refreshed.OTHER
         elif had and page.status in GONE:
-            kind = Kind.GONE
+            kind = Refreshed.GONE
         else:
-            kind = Kind.FAILED
+            kind = Refreshed.FAILED
         self._note(page, kind, had=had)
 
-    def _note(self, page: Page, kind: Kind, *, had: bool) -> None:
+    def _note(self, page: Page, kind: Refreshed, *, had: bool) -> None:
         self._account.note(page, kind, had=had)
         self._ends[kind] += 1
 
@@ -305,7 +315,7 @@ class BrowsableMirror:
         self._lock.close()
         os.close(self._root)
 
-    def _take(self, page: Page) -> tuple[Kind, bool]:
+    def _take(self, page: Page) -> tuple[Refreshed, bool]:
         """Store a page; return what it is to the mirror, and whether that had an older copy."""
         old, entry = self._catalog.get(page.url.href), self._entry(page)
         self._catalog.note_change()
@@ -316,7 +326,7 @@ class BrowsableMirror:
             # A twin that was not fetched in this refresh may be gone, and its file with it.
             if kind in FETCHED:
                 self._catalog.move(entry.url, twin.url)
-                return kind if known else Kind.NEW, False
+                return kind if known else Refreshed.NEW, False
         if old is not None and old.digest != entry.digest and self._may_be_start(page.url):
             self._gone.start_changed(page, old)
         is_same = old is not None and (old.digest, old.path) == (entry.digest, entry.path)
@@ -326,10 +336,11 @@ class BrowsableMirror:
             self._tree.write(entry.path, page.body, entry.modified)
         self._catalog.put(entry)
         if old is None:
-            return Kind.UNCHANGED if known else Kind.NEW, False
+            return Refreshed.UNCHANGED if known else Refreshed.NEW, False
         if old.path != entry.path:
             self._names.leave(old.path, entry.path)
-        return Kind.UNCHANGED if old.digest == entry.digest else Kind.CHANGED, True
+        is_changed = old.digest != entry.digest
+        return Refreshed.CHANGED if is_changed else Refreshed.UNCHANGED, True
 
     def _may_be_start(self, url: Url) -> bool:
         """Whether `url` is a seed, or what a URL redirects to, which may be a seed."""

@@ -145,7 +145,7 @@ _REFUSED = tuple(outcome.value for outcome in having(Trait.ROBOTS))
 _REFUSAL = "refusal"
 
 
-class Kind(Enum):
+class Refreshed(Enum):
     """The result of a refresh for a URL."""
 
     NEW = "new"
@@ -161,11 +161,11 @@ class Kind(Enum):
 
 
 #: The kinds of what was fetched.
-FETCHED = frozenset({Kind.NEW, Kind.CHANGED, Kind.UNCHANGED})
+FETCHED = frozenset({Refreshed.NEW, Refreshed.CHANGED, Refreshed.UNCHANGED})
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class FailedUrl:
     """A URL that could not be fetched."""
 
     url: str
@@ -198,7 +198,7 @@ class Account:
         self._base.write("UPDATE start SET known = 1")
         self.refuse("")
 
-    def note(self, page: Page, kind: Kind, *, had: bool) -> None:
+    def note(self, page: Page, kind: Refreshed, *, had: bool) -> None:
         """Note how the URL of `page` ended; `had`: the mirror has an older copy of it.
 
         A page that comes once more, because the crawl was killed after it, remains new or changed.
@@ -232,9 +232,9 @@ class Account:
         row = self._base.first("SELECT known FROM start WHERE url = ?", start)
         return row is not None and bool(row[0])
 
-    def kind(self, url: str) -> Kind | None:
+    def kind(self, url: str) -> Refreshed | None:
         row = self._base.first("SELECT kind FROM fate WHERE url = ?", url)
-        return None if row is None else Kind(row[0])
+        return None if row is None else Refreshed(row[0])
 
     def refuse(self, reason: str) -> None:
         """Note why no page is removed; "" for no reason."""
@@ -272,16 +272,16 @@ class Account:
         the mirror; pages that a server says are gone are in both `gone` and `failed`.
         """
         by_kind = dict(self._base.rows("SELECT kind, COUNT(*) FROM fate GROUP BY kind"))
-        found = {kind: int(by_kind.get(kind.value, 0)) for kind in Kind}
-        gone = f"kind IN ('{Kind.GONE.value}', '{Kind.UNLINKED.value}')"
-        failed = f"kind IN ('{Kind.GONE.value}', '{Kind.FAILED.value}')"
+        found = {kind: int(by_kind.get(kind.value, 0)) for kind in Refreshed}
+        gone = f"kind IN ('{Refreshed.GONE.value}', '{Refreshed.UNLINKED.value}')"
+        failed = f"kind IN ('{Refreshed.GONE.value}', '{Refreshed.FAILED.value}')"
         return {
-            "new": found[Kind.NEW],
-            "changed": found[Kind.CHANGED],
-            "unchanged": found[Kind.UNCHANGED],
-            "gone": found[Kind.GONE] + found[Kind.UNLINKED],
+            "new": found[Refreshed.NEW],
+            "changed": found[Refreshed.CHANGED],
+            "unchanged": found[Refreshed.UNCHANGED],
+            "gone": found[Refreshed.GONE] + found[Refreshed.UNLINKED],
             "purged": self._count(f"{gone} AND purged"),
-            "failed": found[Kind.FAILED] + found[Kind.GONE],
+            "failed": found[Refreshed.FAILED] + found[Refreshed.GONE],
             "kept": self._count(f"{failed} AND had AND NOT purged"),
         }
 
@@ -289,21 +289,21 @@ class Account:
         row = self._base.first(f"SELECT COUNT(*) FROM fate WHERE {condition}")
         return 0 if row is None else int(row[0])
 
-    def urls(self, *kinds: Kind, most: int) -> list[str]:
+    def urls(self, *kinds: Refreshed, most: int) -> list[str]:
         """At most `most` URLs of `kinds`, in the order they ended."""
         marks = ", ".join("?" * len(kinds))
         command = f"SELECT url FROM fate WHERE kind IN ({marks}) ORDER BY id LIMIT ?"
         return [url for (url,) in self._base.rows(command, *(k.value for k in kinds), most)]
 
-    def failures(self, most: int) -> list[Failure]:
+    def failures(self, most: int) -> list[FailedUrl]:
         """At most `most` failures, in the order they ended."""
         rows = self._base.rows(
             "SELECT url, outcome, status, tries, via, detail, had, purged FROM fate"
             " WHERE kind IN (?, ?) ORDER BY id LIMIT ?",
-            *(Kind.FAILED.value, Kind.GONE.value, most),
+            *(Refreshed.FAILED.value, Refreshed.GONE.value, most),
         )
         return [
-            Failure(url, outcome, status, tries, via, detail, had=bool(had), purged=bool(purged))
+            FailedUrl(url, outcome, status, tries, via, detail, had=bool(had), purged=bool(purged))
             for url, outcome, status, tries, via, detail, had, purged in rows
         ]
 
@@ -599,7 +599,7 @@ def _peek(folder: str | os.PathLike[str], command: str, *values: object) -> tupl
         return None
 
 
-class Names:
+class MirrorNames:
     """The names in the mirror whose folder `root` is; `tree` has its files."""
 
     def __init__(

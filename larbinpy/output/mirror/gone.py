@@ -17,7 +17,14 @@ from contextlib import suppress
 from functools import lru_cache
 
 from larbinpy.outcome import Outcome
-from larbinpy.output.mirror.catalog import FETCHED, Catalog, Database, Entry, Kind, digest_of
+from larbinpy.output.mirror.catalog import (
+    FETCHED,
+    Catalog,
+    Database,
+    Entry,
+    Refreshed,
+    digest_of,
+)
 from larbinpy.output.mirror.paths import original_beside, original_of
 from larbinpy.output.mirror.tree import Originals, Tree
 from larbinpy.page import Page
@@ -126,7 +133,7 @@ _MANY = 10
 _FEW = 3
 
 
-class Gone:
+class GonePages:
     """Finds the pages that are gone; with `purge`, removes them."""
 
     def __init__(self, catalog: Catalog, tree: Tree, originals: Originals, *, purge: bool) -> None:
@@ -176,7 +183,7 @@ class Gone:
                 lead(start)
             for entry in self._catalog.pages(linking=False):
                 kind = self._account.kind(entry.url)
-                if kind is not None and kind is not Kind.GONE:
+                if kind is not None and kind is not Refreshed.GONE:
                     yield from self._follow(entry, lead)
             while (url := self._unasked.take()) is not None:
                 linked = self._catalog.get(url)
@@ -233,7 +240,7 @@ class Gone:
             return f"{emptied} has no links any more, and {going} files would be removed"
         return ""
 
-    def _lost(self, start: str, kind: Kind) -> str:
+    def _lost(self, start: str, kind: Refreshed) -> str:
         """Why the page that the seed `start` leads to is not the one that it was; "" if it is."""
         failure = _failure_of(self._catalog, start, kind)
         if failure or kind in FETCHED:
@@ -241,7 +248,7 @@ class Gone:
         last, *way = self._catalog.chain(start)
         if not way:
             return ""  # a copy of another start page
-        is_other = self._account.kind(last) is Kind.NEW and self._account.was_known(start)
+        is_other = self._account.kind(last) is Refreshed.NEW and self._account.was_known(start)
         if is_other or any(self._catalog.get(url) is not None for url in way):
             return f"{start} redirects to another page now, {last}"
         return ""
@@ -275,7 +282,7 @@ class Unasked:
     def begin(self) -> None:
         """List the pages without a row in the account. None of them is linked yet."""
         write = self._base.write
-        write(f"DELETE FROM fate WHERE kind = '{Kind.UNLINKED.value}' AND NOT purged")
+        write(f"DELETE FROM fate WHERE kind = '{Refreshed.UNLINKED.value}' AND NOT purged")
         write("DELETE FROM unasked")
         write(
             "INSERT INTO unasked (url) SELECT url FROM page WHERE url NOT IN (SELECT url FROM fate)"
@@ -306,7 +313,7 @@ class Unasked:
             self._base.write(
                 "INSERT INTO fate (url, kind, host, requisite, had, outcome, status, tries, detail)"
                 " VALUES (?, ?, ?, 0, 1, '', 0, 0, '')",
-                *(url, Kind.UNLINKED.value, host_of(url)),
+                *(url, Refreshed.UNLINKED.value, host_of(url)),
             )
             yield
         self._base.write("DELETE FROM unasked")
@@ -352,11 +359,11 @@ def failed_starts(catalog: Catalog) -> Iterator[str]:
             yield failure
 
 
-def _failure_of(catalog: Catalog, start: str, kind: Kind) -> str:
+def _failure_of(catalog: Catalog, start: str, kind: Refreshed) -> str:
     """Why no page came of the seed `start`, which ended as `kind`; "" if one came."""
     if kind in FETCHED:
         return ""
-    if kind is not Kind.OTHER:
+    if kind is not Refreshed.OTHER:
         return f"{start} could not be fetched"
     last, *way = catalog.chain(start)
     if way and catalog.account.kind(last) not in FETCHED:

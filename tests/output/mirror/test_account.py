@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from larbinpy.outcome import Outcome
-from larbinpy.output.mirror.catalog import Account, Catalog, Kind
+from larbinpy.output.mirror.catalog import Account, Catalog, Refreshed
 from larbinpy.page import Page
 from larbinpy.url import Url
 
@@ -24,29 +24,32 @@ def page(name: str = "a", outcome: Outcome = Outcome.SUCCESS, status: int = 200)
 
 def test_a_page_of_this_refresh_is_no_older_copy(account: Account) -> None:
     """It comes once more after a kill, and the mirror has it from before that."""
-    account.note(page(), Kind.NEW, had=False)
-    account.note(page(outcome=Outcome.ERR_50X, status=503), Kind.FAILED, had=True)
+    account.note(page(), Refreshed.NEW, had=False)
+    account.note(page(outcome=Outcome.ERR_50X, status=503), Refreshed.FAILED, had=True)
     assert [(each.status, each.had) for each in account.failures(9)] == [(503, False)]
     assert account.counts()["kept"] == 0
-    account.note(page("b"), Kind.CHANGED, had=True)
-    account.note(page("b", Outcome.ERR_50X, 503), Kind.FAILED, had=True)
+    account.note(page("b"), Refreshed.CHANGED, had=True)
+    account.note(page("b", Outcome.ERR_50X, 503), Refreshed.FAILED, had=True)
     assert account.counts()["kept"] == 1
 
 
-@pytest.mark.parametrize("first", [Kind.NEW, Kind.CHANGED])
-@pytest.mark.parametrize("second", [Kind.CHANGED, Kind.UNCHANGED, Kind.GONE, Kind.FAILED])
+@pytest.mark.parametrize("first", [Refreshed.NEW, Refreshed.CHANGED])
+@pytest.mark.parametrize(
+    "second",
+    [Refreshed.CHANGED, Refreshed.UNCHANGED, Refreshed.GONE, Refreshed.FAILED],
+)
 def test_what_came_stays_new_when_it_comes_once_more(
-    account: Account, first: Kind, second: Kind
+    account: Account, first: Refreshed, second: Refreshed
 ) -> None:
-    account.note(page(), first, had=first is not Kind.NEW)
+    account.note(page(), first, had=first is not Refreshed.NEW)
     account.note(page(), second, had=True)
-    expected = first if second in (Kind.CHANGED, Kind.UNCHANGED) else second
+    expected = first if second in (Refreshed.CHANGED, Refreshed.UNCHANGED) else second
     assert account.kind(page().url.href) is expected
 
 
 def test_seeds_are_those_without_a_parent(account: Account) -> None:
-    account.note(page(), Kind.NEW, had=False)
-    account.note(Page(Url("http://h/", 1), Outcome.SUCCESS, 200), Kind.NEW, had=False)
+    account.note(page(), Refreshed.NEW, had=False)
+    account.note(Page(Url("http://h/", 1), Outcome.SUCCESS, 200), Refreshed.NEW, had=False)
     assert [*account.starts()] == ["http://h/"]
     assert not account.was_known("http://h/")
     account.begin()
@@ -56,7 +59,7 @@ def test_seeds_are_those_without_a_parent(account: Account) -> None:
 
 
 def test_a_new_refresh_begins_without_the_findings_of_the_last(account: Account) -> None:
-    account.note(page(), Kind.NEW, had=False)
+    account.note(page(), Refreshed.NEW, had=False)
     account.spare("h/a", "it differs")
     account.refuse("too many")
     account.begin()
@@ -65,15 +68,15 @@ def test_a_new_refresh_begins_without_the_findings_of_the_last(account: Account)
 
 
 def test_hosts_of_which_no_file_came_are_lost(account: Account) -> None:
-    def ends(host: str, outcome: Outcome, kind: Kind, *, requisite: bool = True) -> None:
+    def ends(host: str, outcome: Outcome, kind: Refreshed, *, requisite: bool = True) -> None:
         url = Url(f"http://{host}/{kind.value}", 1, via="http://h/", requisite=requisite)
         account.note(Page(url, outcome), kind, had=False)
 
-    ends("a.test", Outcome.TIMEOUT, Kind.FAILED)
-    ends("b.test", Outcome.TIMEOUT, Kind.FAILED)
-    ends("b.test", Outcome.SUCCESS, Kind.NEW)
-    ends("c.test", Outcome.FORBIDDEN_ROBOTS, Kind.FAILED)
-    ends("d.test", Outcome.TIMEOUT, Kind.FAILED, requisite=False)
-    ends("e.test", Outcome.ERR_40X, Kind.GONE)
+    ends("a.test", Outcome.TIMEOUT, Refreshed.FAILED)
+    ends("b.test", Outcome.TIMEOUT, Refreshed.FAILED)
+    ends("b.test", Outcome.SUCCESS, Refreshed.NEW)
+    ends("c.test", Outcome.FORBIDDEN_ROBOTS, Refreshed.FAILED)
+    ends("d.test", Outcome.TIMEOUT, Refreshed.FAILED, requisite=False)
+    ends("e.test", Outcome.ERR_40X, Refreshed.GONE)
     assert account.lost_hosts(most=9) == ["a.test", "e.test"]
     assert account.lost_hosts(most=1) == ["a.test"]
