@@ -68,6 +68,7 @@ def in_words(status: int) -> str:
 
 #: An option of prctl(2): the signal that the process gets when this one dies.
 _PDEATHSIG = 1
+#: Bytes that a pipe holds at most.
 _CHUNK = 1 << 16
 #: Bytes of a line that is shown before it is complete.
 _LONGEST = 1 << 16
@@ -148,14 +149,17 @@ class Child:
             self._show(b"\n" if self._begun else b"")
 
     def _read(self) -> None:
+        """Show what is in the pipe now; one that writes on and on does not stop the loop."""
         assert self._process.stderr is not None
         fd = self._process.stderr.fileno()
         try:
-            while data := os.read(fd, _CHUNK):
-                self._show(data)
+            data = os.read(fd, _CHUNK)
         except BlockingIOError:
             return
-        self._poller.unregister(fd)
+        if data:
+            self._show(data)
+        else:
+            self._poller.unregister(fd)
 
     def _show(self, data: bytes) -> None:
         *lines, self._begun = (self._begun + data).split(b"\n")

@@ -46,3 +46,20 @@ def test_a_line_without_end_is_shown_in_pieces() -> None:
     assert "".join(said) == "x" * 1_000_000 + "end"
     assert said[-1] == "end"
     assert max(map(len, said)) <= 2 * 65536
+
+
+@pytest.mark.parametrize("script", ["yes >&2", "yes >&2 &"], ids=["itself", "its child"])
+def test_one_that_writes_on_and_on_does_not_stop_the_loop(script: str) -> None:
+    shown = 0
+
+    def say(line: str) -> None:
+        nonlocal shown
+        shown += 1
+        assert shown < 1_000_000
+
+    poller = Poller()
+    child = Child(poller, ["sh", "-c", script], at_death=signal.SIGKILL, say=say)
+    poller.wait(20.0)
+    child.signal(signal.SIGKILL)
+    child.wait()
+    poller.close()
