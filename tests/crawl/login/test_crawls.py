@@ -193,7 +193,8 @@ def test_tokens_that_the_site_ends(crawl_of: CrawlOf, grant: str) -> None:
 
 
 def test_tokens_are_renewed_before_they_end(crawl_of: CrawlOf) -> None:
-    door = OAuth2Door(life=Life(seconds=2.0), lives=2, grant="refresh_token")
+    # A busy machine may be late, but not by two seconds.
+    door = OAuth2Door(life=Life(seconds=4.0), lives=2, grant="refresh_token")
     seen = crawled(crawl_of(door, "waitDuration 0.1"))
     assert (door.expiries, door.wrong) == (0, [])
     assert seen.granted >= 3
