@@ -24,7 +24,7 @@ MODULES = {
 ROWS = [
     "url outcome page errors _version native config",
     "loop stats",
-    "storage dns.wire dns.address dns.servers dns.lookup parse fetch.robots output.mirror.paths",
+    "storage dns.wire dns.servers dns.lookup parse fetch.robots output.mirror.paths",
     "soft404",
     "context frontier fleet content search login revisit",
     "database",
