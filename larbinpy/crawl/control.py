@@ -1,12 +1,8 @@
 """The control of a running crawl: its commands, and the values that they change.
 
-The commands to a running crawl, from the console or POST /control.
-
-The settings in force, of which the console may change some while the crawl runs.
-
-The fair share of searches on the disk, which `explain` makes for clients.
-
-The ports that take the commands.
+Commands come from the console or POST /control, through the ports that are opened here. Of the
+settings in force the console may change some. `explain` searches the disk for clients, each of
+which gets a fair share.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""What a content database answers, and where it is: a file, or mysql://[USER@]HOST[:PORT]/NAME.
+"""The answers of a content database, and where it is: a file, or mysql://[USER@]HOST[:PORT]/NAME.
 
 The columns of the full-text index, and the tokens of a page in them.
 

@@ -1,4 +1,4 @@
-"""What differs between the kinds of database: how one is opened, and its full-text index.
+"""The differences between the kinds of database: how one is opened, and its full-text index.
 
 The tables are the same, and so is their SQL: that of SQLite, which `mysql.server` translates.
 """
@@ -84,7 +84,7 @@ class Care(Protocol):
 
     #: The table that has the pages of the index, and its column with their numbers.
     entries: tuple[str, str]
-    #: What helps against damage, if something does.
+    #: The remedy against damage, if there is one.
     hint: str
 
     def new_index(self) -> Index:
@@ -103,7 +103,7 @@ class Care(Protocol):
         """Trouble with the tables and the index, a line each, as the database itself sees it."""
 
     def told(self, check: Iterable[str]) -> Iterator[str]:
-        """What a check says, and the damage that ends it."""
+        """The lines of a check, and the damage that ends it."""
 
     def finds(self, page: int, word: str) -> bool | str:
         """Whether the index finds a page by a word; else what is wrong, in words."""

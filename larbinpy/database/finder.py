@@ -106,7 +106,7 @@ class DatabaseFinder:
         with self._base.asked():
             rows = self._base.rows(
                 f"{_CHANGE} FROM change AS c JOIN page ON page.id = c.page "
-                # Of changes in one second a page that is new comes first.
+                # A page that is new comes first of the changes in one second.
                 "WHERE page.key = ? ORDER BY c.at, c.kind <> 'new', c.kind, c.target",
                 (self._key(url),),
             )

@@ -376,7 +376,7 @@ class HitReader:
         """Count the newest `CANDIDATES` by host and by language, the largest first."""
         hosts: Counter[int] = Counter()
         langs: Counter[str] = Counter()
-        # Of hosts with as many pages the one with a newer page comes first.
+        # The host with a newer page comes first of those with as many pages.
         statement = (
             f"SELECT host, lang, count(*) FROM ({matches.select}) AS found WHERE gone IS NULL"
             " GROUP BY host, lang ORDER BY max(id) DESC"

@@ -1,4 +1,4 @@
-"""What is stored of a page, read again; the same SQL for all kinds of database.
+"""Reads again what is stored of a page; the same SQL for all kinds of database.
 
 The filters of a query as conditions on the table `page`.
 """

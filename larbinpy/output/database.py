@@ -1,22 +1,11 @@
 """Database mode: pages go to a spool, from which a child process fills the content database.
 
-database   the output itself: what goes to the spool, and when the crawl must wait for it
-child      the child process: started, watched, and started again
-ages       the age of the oldest page that waits
-notes      lines for the terminal
+The output appends pages to the spool, and says when that is too full. Beside pages it gets what
+says that there is none: 404, 410, a redirect, a page that asks for no index; and that a page has
+not changed. Of other failures it hears nothing.
 
-The output of database mode: appends pages to the spool, and says when that is too full.
-
-Beside pages it gets what says that there is none: 404, 410, a redirect, a page that asks for no
-index; and that a page has not changed. Of other failures it hears nothing.
-
-The age of the oldest page that waits for the database.
-
-The lines for the terminal: when trouble begins, and when it is over.
-
-The indexer's process, from the side of the crawl: started, watched, and started again.
-
-The output of database mode in a crawl that visits pages again.
+The child, the indexer, is started, watched, and started again. The user is told when trouble
+begins, and when it is over. A crawl that visits pages again has an output of its own.
 """
 
 from collections import deque

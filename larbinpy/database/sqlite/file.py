@@ -234,7 +234,7 @@ class Damaged(DatabaseError):
 
 
 def salvage_hint(path: str | Path) -> str:
-    """What to do about a file of which a part cannot be read."""
+    """The remedy for a file of which a part cannot be read."""
     return f"'larbinpy index --salvage {path} NEW' takes what can be read into a new one"
 
 

@@ -108,7 +108,7 @@ def _server(node: Any, asked: Endpoint) -> Endpoint:
 
 
 class KeyKind(NamedTuple):
-    """What a key has: its type, as Redis calls it, and in words."""
+    """The type of a key, as Redis calls it, and in words."""
 
     type: str
     content: str
