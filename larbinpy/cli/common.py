@@ -92,6 +92,9 @@ node_join_option = click.option(
     metavar="URL",
     help="Be a node of this crawl: redis://HOST[:PORT]/NAME or unix:PATH?crawl=NAME.",
 )
+report_option = click.option(
+    "--report", metavar="FILE", help="Write a JSON report to FILE at the end.", shell_complete=files
+)
 progress_option = click.option(
     "--progress",
     type=click.Choice(["auto", "bar", "log", "none"]),

@@ -24,7 +24,6 @@ from larbinpy.cli.common import (
     collect_rarely,
     complain,
     config_options,
-    files,
     folders,
     going_on,
     input_option,
@@ -35,6 +34,7 @@ from larbinpy.cli.common import (
     plain_errors,
     progress_option,
     refuse_files,
+    report_option,
     seeds_in,
 )
 from larbinpy.config import Config, ConfigError, Given, in_environment
@@ -164,9 +164,7 @@ class _Crawl(click.Command):
     is_flag=True,
     help="Keep nothing; report broken links, and exit 1 if there are any.",
 )
-@click.option(
-    "--report", metavar="FILE", help="Write a JSON report to FILE at the end.", shell_complete=files
-)
+@report_option
 @progress_option
 def crawl(
     urls: tuple[str, ...],
@@ -505,9 +503,7 @@ def _free_port(host: str, bound: ExitStack) -> int:
     is_flag=True,
     help="Go on with what becomes due, until the command is stopped.",
 )
-@click.option(
-    "--report", metavar="FILE", help="Write a JSON report to FILE at the end.", shell_complete=files
-)
+@report_option
 @progress_option
 def revisit(
     config_file: str | None,

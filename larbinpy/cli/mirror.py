@@ -18,13 +18,13 @@ from larbinpy.cli.common import (
     collect_rarely,
     complain,
     config_options,
-    files,
     folders,
     going_on,
     pace,
     pace_options,
     plain_errors,
     progress_option,
+    report_option,
 )
 from larbinpy.config import DEFAULT_FILE, Config, ConfigError, Given, texts
 from larbinpy.console.text import counted, printable, size
@@ -201,9 +201,7 @@ _COMMAND_LINE = "command line"
 @click.option(
     "--purge", is_flag=True, help="In a refresh, remove the files of pages that are gone."
 )
-@click.option(
-    "--report", metavar="FILE", help="Write a JSON report to FILE at the end.", shell_complete=files
-)
+@report_option
 @config_options
 @progress_option
 def mirror(
