@@ -2,7 +2,7 @@
 
 The packages; each imports only from those above it:
 
-    url, page, outcome           the values that travel; failures in words
+    url, page                    the values that travel; how they can end, in words
     errors                       errors that end a command; states and endings of a crawl
     native/                      compiled code, in C; optional
     config/                      all settings: file, environment, command line
@@ -12,21 +12,18 @@ The packages; each imports only from those above it:
     dns/                         names to addresses, without blocking
     fetch/                       the pool of curl handles, robots.txt rules, throttle
     parse/                       charset, links, sitemaps
-    soft404/                     pages for names that do not exist, without a 404
     context                      what each part of a crawl gets: settings, poller, clocks ...
     frontier/                    which URL is fetched next, and when
     fleet/                       one crawl on many nodes: which hosts are whose, what is shared
     login/                       how to log in to a site, and whether a page is of a session
-    revisit/                     how often a page changes, and when to visit it again
-    content/                     what a page says: title, text, language, dates, links
-    search/                      words of pages and of queries, snippets
-    database/                    the content database, its indexer and its search
+    database/                    the content database: what a page says, its indexer, its search,
+                                 when a page is worth another visit
     output/                      output modes (save, mirror, WARC, stats, database), crawl log
     observe/                     snapshot and report of a crawl, the status of one URL
     console/                     input port, status page, metrics, progress
     crawl/                       assembly of a crawl, the engine's turn, its control and end
-    nodes/                       several nodes and a Redis as one command
-    cli/, demo/                  the commands; an embedded web to try them on
+    cli/, demo/                  the commands, several nodes as one of them; an embedded web to
+                                 try them on
 
 A URL passes through frontier, dns, fetch, parse and output; `crawl/engine.py` is the loop. The
 path in detail is in docs/architecture.md.

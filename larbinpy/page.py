@@ -1,14 +1,344 @@
-"""The result of fetching one URL, and its line in the crawl log."""
+"""How a URL can end, the result of fetching one, and its line in the crawl log.
 
-from collections.abc import Callable
+Here are the one table of outcomes, with their names, texts and traits, and the reason of an outcome
+in words, and its cure, for all messages about failures.
+
+The crawl log has the parts: the name of the outcome, the HTTP status and the detail. The detail is
+the resolver's reason (`dns.lookup.Answer`) after noDNS, the target after err30X, and a line of text
+after other outcomes.
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
+from enum import Enum, Flag, auto
 from functools import lru_cache
 from http import HTTPStatus
 from operator import attrgetter
 
-from larbinpy.outcome import READABLE, Outcome
-from larbinpy.url import GUESS, Url
+from larbinpy.url import GUESS, MAX_LENGTH, Url
+
+
+class Trait(Flag):
+    """Properties of outcomes. Other modules test for a property, never for a list of outcomes."""
+
+    #: The body is the content of the URL, whole or cut at maxPageSize.
+    READABLE = auto()
+    #: Another try may end differently: the URL goes back to the tail of its site, for retryWait.
+    RETRIED = auto()
+    #: No server answered in time at the address.
+    UNREACHABLE = auto()
+    #: A sign of overload: the site's delay grows.
+    OVERLOADED = auto()
+    #: The network or the server failed; the status page counts these as failures.
+    FAULT = auto()
+    #: The URL was wanted and could not be fetched; the last line of a crawl counts these.
+    MISSED = auto()
+    #: A robots.txt forbids the URL.
+    ROBOTS = auto()
+    #: Part of any healthy crawl, so it is not listed among the failures.
+    ORDINARY = auto()
+    #: A link to the URL is broken: other visitors get nothing there either.
+    BROKEN = auto()
+    #: A mirror is complete without the URL.
+    SPARED = auto()
+
+
+_NONE = Trait(0)
+_BROKEN = Trait.MISSED | Trait.BROKEN
+_FAULT = Trait.FAULT | _BROKEN
+_PASSING = _FAULT | Trait.RETRIED
+
+
+class Outcome(Enum):
+    """The way in which a URL ended. The names are those of Larbin's FetchError, and ours.
+
+    A row has the name for programs, the text for users, and the traits. If later URLs of the
+    site get another outcome without a fetch (Larbin's fast outcomes), its name is last.
+
+    A failed TLS handshake (badTLS) is not retried. A handshake that was cut off may succeed next
+    time; it is a noConnection.
+    """
+
+    _value_: str
+    words: str
+    traits: Trait
+    _later: str | None
+
+    SUCCESS = "success", "it was fetched", Trait.ORDINARY | Trait.READABLE
+    NO_DNS = "noDNS", "its host has no address", _PASSING, "fastNoDns"
+    NO_CONNECTION = (
+        "noConnection",
+        "no connection could be made",
+        _PASSING | Trait.UNREACHABLE | Trait.OVERLOADED,
+        "fastNoConn",
+    )
+    FORBIDDEN_ROBOTS = "forbiddenRobots", "robots.txt refuses it", Trait.ROBOTS, "fastRobots"
+    TIMEOUT = "timeout", "it took too long", _PASSING | Trait.UNREACHABLE | Trait.OVERLOADED
+    BAD_TYPE = "badType", "its type is not wanted", Trait.ORDINARY
+    TOO_BIG = "tooBig", "it is larger than maxPageSize", Trait.MISSED | Trait.READABLE
+    ERR_30X = "err30X", "it redirects to another URL", Trait.ORDINARY | Trait.SPARED
+    ERR_40X = "err40X", "the server refused it or lacks it", _BROKEN
+    EARLY_STOP = "earlyStop", "the reply was cut off", _PASSING | Trait.OVERLOADED
+    DUPLICATE = (
+        "duplicate",
+        "another page has the same content (pageNoDuplicate)",
+        Trait.ORDINARY | Trait.SPARED,
+    )
+    FAST_ROBOTS = "fastRobots", "robots.txt refuses it", Trait.ROBOTS
+    FAST_NO_CONN = "fastNoConn", "its site could not be reached recently", _BROKEN
+    FAST_NO_DNS = "fastNoDns", "its host had no address recently", _BROKEN
+    TOO_DEEP = "tooDeep", "it is further than depthInSite from the seeds"
+    URL_DUP = "urlDup", "it was seen before"
+    OUT_SITE = (
+        "outSite",
+        "it is on a host, or in a folder, that is not wanted",
+        Trait.ORDINARY | Trait.SPARED,
+    )
+    ERR_50X = "err50X", "the server had an error", _PASSING
+    BAD_TLS = "badTLS", "the certificate or the handshake failed", _FAULT
+    BAD_URL = "badURL", "no URL to crawl, or one with a query while getCGI is off", Trait.ORDINARY
+    PRIVATE_ADDRESS = (
+        "privateAddress",
+        "its address is not a public one",
+        Trait.MISSED,
+    )
+    CHECKED = "checked", "it exists, and its content was not asked for", Trait.ORDINARY
+    SITE_LIMIT = "siteLimit", "its site has reached a limit", Trait.ORDINARY | Trait.SPARED
+    LOGIN_FAILED = "loginFailed", "its site did not accept the login", Trait.MISSED
+    TRAP = "trap", "it looks like a spider trap"
+    REJECTED = "rejected", "a rule rejects it, or it ends a session", Trait.ORDINARY | Trait.SPARED
+
+    def __new__(
+        cls, name: str, words: str, traits: Trait = _NONE, later: str | None = None
+    ) -> "Outcome":
+        outcome = object.__new__(cls)
+        outcome._value_ = name
+        outcome.words = words
+        outcome.traits = traits
+        outcome._later = later
+        return outcome
+
+    # Each is one object. Enum hashes names, in Python, and pages look outcomes up in many sets.
+    __hash__ = object.__hash__
+
+    @property
+    def for_later(self) -> "Outcome":
+        """The outcome of new URLs of a site that this outcome has closed."""
+        return self if self._later is None else _BY_NAME[self._later]
+
+
+_BY_NAME = {outcome.value: outcome for outcome in Outcome}
+
+
+def having(trait: Trait) -> frozenset[Outcome]:
+    """All outcomes that have `trait`, for callers that test for it often."""
+    return frozenset(outcome for outcome in Outcome if trait in outcome.traits)
+
+
+READABLE = having(Trait.READABLE)
+UNREACHABLE = having(Trait.UNREACHABLE)
+
+
+def in_words(name: str) -> str:
+    """The text for the outcome called `name`; `name` itself if there is no such outcome."""
+    outcome = _BY_NAME.get(name)
+    return name if outcome is None else outcome.words
+
+
+#: Statuses by which a server asks for fewer requests, whatever their class.
+_HOLDING = frozenset({429, 503})
+_RETRIED = having(Trait.RETRIED)
+
+
+def asks_for_less(status: int) -> bool:
+    """Whether the server says by this status that it gets too many requests."""
+    return status in _HOLDING
+
+
+def is_retried(outcome: Outcome, status: int = 0) -> bool:
+    """Whether another try is worthwhile; `status` is the HTTP status, 0 for none."""
+    return outcome in _RETRIED or status in _HOLDING
+
+
+def of_status(status: int) -> Outcome:
+    """The outcome of a page that was answered with this HTTP status."""
+    if 200 <= status < 300:
+        return Outcome.SUCCESS
+    if 300 <= status < 400:
+        return Outcome.ERR_30X
+    if status >= 500:
+        return Outcome.ERR_50X
+    return Outcome.ERR_40X
+
+
+#: The resolver's reasons.
+_DNS_REASONS = {
+    "nxdomain": "no such name",
+    "nodata": "the name has no address",
+    "cnameloop": "its aliases form a loop",
+    "badname": "no name of the DNS",
+    "timeout": "no name server answered",
+    "servfail": "the name server failed (servfail)",
+    "refused": "the name server refused to answer",
+    "formerr": "the name server failed (formerr)",
+    "notimp": "the name server failed (notimp)",
+    "truncated": "only a part of the name server's reply arrived",
+}
+_WANT_LOGIN = (HTTPStatus.UNAUTHORIZED, HTTPStatus.PROXY_AUTHENTICATION_REQUIRED)
+#: The detail of a 401 without a login, and of a 407.
+NEEDS_LOGIN = "needs a login"
+PROXY_NEEDS_LOGIN = "the proxy needs a login"
+#: Begins the detail of a reply that is tooBig, but not by its page.
+LONG_HEADERS = "its headers have more than"
+#: Begins the detail of URLs of a site whose robots.txt could not be fetched.
+NO_ROBOTS = "it could not be fetched"
+_SO_NOTHING = ", so nothing of the site is fetched for now"
+_ROBOTS = {outcome.value for outcome in having(Trait.ROBOTS)}
+_LOGIN = "the seed http://USER:PASSWORD@HOST/ gives one"
+_PROXY_LOGIN = "proxy http://USER:PASSWORD@HOST PORT gives one"
+#: The command for a URL that was seen.
+SEED_AGAIN = "larbinpy seed --again fetches"
+_PRIVATE = "--allow-private (allowPrivate) fetches from it"
+_TRUST = "caFile trusts it, insecureTLS ignores it"
+#: No file of authorities helps if the name is wrong.
+_IGNORE = "insecureTLS ignores it"
+
+#: Why links were left out, by the limit (a keyword), the guard against traps, or another reason.
+_LEFT_OUT = {
+    "getCGI": "they have a query, and getCGI is off",
+    "limitToDomain": "their hosts are in none of limitToDomain",
+    "forbiddenExtensions": "forbiddenExtensions has their endings",
+    "lockSite": "they are on other hosts than the seeds, and lockSite is on",
+    "stay": "they are outside of what stay keeps to",
+    "noExternalLinks": "they lead to other hosts, and noExternalLinks is on",
+    "depthInSite": "they are further than depthInSite from the seeds",
+    "loginFile": "they end the session of a login, or are login pages",
+    "hops": "more than ten redirects or requisites in a row led to them",
+    "elsewhere": "they are on pages of other hosts, which were fetched for one page alone",
+    "ports": "their ports are those of other services, such as 22 and 25",
+    "length": f"they are longer than {MAX_LENGTH:,} characters",
+    "repeats": "parts of their paths repeat, or there are too many (traps)",
+    "calendars": "their dates are far ahead, and their sites have many such (traps)",
+    "shapes": "their sites have too many URLs of one shape (limitByShape)",
+}
+
+#: The detail of a URL after which the session of a login seemed to be gone, again and again.
+ENDS_SESSION = "it ends the session of a login, or has no sign of being logged in"
+#: Begins the detail of a page that is like the answer to a name that does not exist.
+_SOFT_404 = "soft 404: "
+
+
+def soft_404(probe: str, target: str | None = None) -> str:
+    """The detail of a page like the answer to `probe`, which does not exist; or a redirect."""
+    if target is None:
+        return f"{_SOFT_404}it is like {probe}, which cannot exist"
+    return f"{_SOFT_404}it redirects to {target}, as does {probe}, which cannot exist"
+
+
+def left_out_in_words(name: str) -> str:
+    """Why links were left out, by the name under which they are counted."""
+    return _LEFT_OUT.get(name, name)
+
+
+#: The beginning of a page's detail, before the words of its links that are no URLs.
+_MALFORMED = "links that are no URLs: "
+
+
+def malformed_detail(references: Sequence[str]) -> str:
+    """The detail of a page with `references` that are no URLs; each is one word."""
+    return f"{_MALFORMED}{' '.join(references)}"
+
+
+def malformed_in(detail: str) -> list[str]:
+    """The references in a detail of `malformed_detail`; none in another one."""
+    return detail[len(_MALFORMED) :].split() if detail.startswith(_MALFORMED) else []
+
+
+#: Begins the detail of a page whose links are not all known.
+_PART = "read in part: "
+#: The detail of a sitemap of which only the beginning goes to the outputs.
+LONG_SITEMAP = "a sitemap longer than maxPageSize: read to its end, not stored whole"
+
+
+def part_detail(why: str) -> str:
+    """The detail of a sitemap or feed that was not read to its end."""
+    return f"{_PART}{why}"
+
+
+def is_part(detail: str) -> bool:
+    """Whether a detail is one of `part_detail`."""
+    return detail.startswith(_PART)
+
+
+def status_in_words(status: int) -> str:
+    """An HTTP status with its phrase."""
+    try:
+        return f"{status} {HTTPStatus(status).phrase}"
+    except ValueError:
+        return f"status {status}"
+
+
+def failure(status: int, detail: str) -> str:
+    """The detail of a failed request; the HTTP status if that is the failure."""
+    return status_in_words(status) if status else detail
+
+
+def _with_login(status: int, detail: str | None) -> str:
+    """An HTTP status, and what became of the login if it wants one."""
+    wants = status in _WANT_LOGIN and detail
+    return f"{status_in_words(status)}: {detail}" if wants else status_in_words(status)
+
+
+def _robots_lacking(outcome: str, detail: str) -> bool:
+    return outcome in _ROBOTS and detail.startswith(NO_ROBOTS)
+
+
+def detail_in_words(outcome: str, detail: str) -> str:
+    """The detail of an outcome by its name; empty if it has none."""
+    if outcome == Outcome.ERR_30X.value and detail.startswith("http"):
+        return f"to {detail}"
+    if _robots_lacking(outcome, detail):
+        return f"its robots.txt could not be fetched{detail[len(NO_ROBOTS) :]}{_SO_NOTHING}"
+    return _DNS_REASONS.get(detail, detail) if outcome == Outcome.NO_DNS.value else detail
+
+
+def reason(outcome: str, status: int | None = None, detail: str | None = None) -> str:
+    """The reason in one line: the HTTP status if it decided, else the outcome and its detail."""
+    if detail and detail.startswith(_SOFT_404):
+        return detail
+    if outcome == Outcome.REJECTED.value and detail:
+        return detail if detail == ENDS_SESSION else f"rejected by: {detail}"
+    if status is not None and status >= HTTPStatus.MULTIPLE_CHOICES:
+        return _with_login(status, detail)
+    words, more = in_words(outcome), detail_in_words(outcome, detail or "")
+    if _robots_lacking(outcome, detail or "") or more.startswith((LONG_HEADERS, _PART)):
+        return more  # No robots.txt refuses it, and maxPageSize has no part in it.
+    return f"{words}: {more}" if more else words
+
+
+def brief(outcome: str, status: int | None = None, detail: str | None = None) -> str:
+    """The reason in as few words as possible."""
+    if detail and detail.startswith(_SOFT_404):
+        return detail
+    if status is not None and status >= HTTPStatus.MULTIPLE_CHOICES:
+        return _with_login(status, detail)
+    return detail_in_words(outcome, detail or "") or in_words(outcome)
+
+
+def cure(outcome: str, detail: str | None = None) -> str:
+    """The settings that avoid a failure; empty if there are none."""
+    if outcome == Outcome.PRIVATE_ADDRESS.value:
+        return _PRIVATE
+    if outcome == Outcome.ERR_40X.value and detail == NEEDS_LOGIN:
+        return _LOGIN
+    # The proxy answers http:// URLs itself; for https:// it refuses the tunnel.
+    if (detail or "").endswith(PROXY_NEEDS_LOGIN):
+        return _PROXY_LOGIN
+    if outcome == Outcome.BAD_TLS.value and "certificate" in (detail or ""):
+        return _IGNORE if "subject name" in (detail or "") else _TRUST
+    return ""
+
 
 _NOT_MODIFIED = HTTPStatus.NOT_MODIFIED.value
 #: RFC 6838, 4.2: names of at most 127 characters before and after the slash.

@@ -25,8 +25,7 @@ from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
-from larbinpy.outcome import Outcome, Trait, having
-from larbinpy.page import Fate, Page
+from larbinpy.page import Fate, Outcome, Page, Trait, having
 
 #: Upper bounds in seconds for the durations of a request, of a name lookup (from the crawl's
 #: question to the answer) and of a turn of the loop.

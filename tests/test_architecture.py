@@ -22,16 +22,14 @@ MODULES = {
 #: A package may import from itself and from earlier rows; the values of the first row,
 #: from each other.
 ROWS = [
-    "url outcome page errors _version native config",
+    "url page errors _version native config",
     "loop stats",
     "storage dns.wire dns.servers dns.lookup parse fetch.robots output.mirror.paths",
-    "soft404",
-    "context frontier fleet content search login revisit",
+    "context frontier fleet login",
     "database",
     "dns fetch fleet.redis output console demo",
     "observe",
     "crawl",
-    "nodes",
 ]
 LEVELS = {f"larbinpy.{room}": row for row, rooms in enumerate(ROWS) for room in rooms.split()}
 # The package itself, whose docstring is the map, and the commands stand above all packages.
@@ -39,9 +37,9 @@ LEVELS |= {"larbinpy": len(ROWS), "larbinpy.cli": len(ROWS) + 1, "larbinpy.__mai
 
 HOMES = {
     "pycurl": "fetch",
-    "turbohtml": "parse content login.methods.form soft404.answers",
+    "turbohtml": "parse database.content login.methods.form frontier.soft404.answers",
     "oauthlib": "login.methods.oauth",
-    "lxml": "parse content",
+    "lxml": "parse database.content",
     "dns": "dns demo",
     "hiredis": "fleet.redis",
     "click": "cli",
@@ -52,10 +50,10 @@ HOMES = {
     "isal": "storage.deflate database.preparation fleet.journal",
     "zstandard": "database fetch.transfer",
     "pymysql": "database.mysql",
-    "Stemmer": "search",
-    "opencc": "search",
-    "pypdfium2": "content.pdf",
-    "re2": "config.rule frontier.rules content.hidden login.judge",
+    "Stemmer": "database.search",
+    "opencc": "database.search",
+    "pypdfium2": "database.content.pdf",
+    "re2": "config.rule frontier.rules database.content.hidden login.judge",
     "publicsuffixlist": "config.patterns",
 }
 #: Other loops, threads and processes, and formats that run what they read.
@@ -67,13 +65,13 @@ CLOCKS |= {"now", "utcnow", "today"}
 APART = ("larbinpy.console.terminal.client", "larbinpy.demo")
 
 #: Modules of at most 80 lines that only their neighbour reads.
-PARTS = "content.pdf"
+PARTS = "database.content.pdf"
 #: Protocols with one implementation; `Tables` is also that of sqlite3.
 SINGLE = """
 database.base.Tables fleet.node.Local
 """
 #: Most modules, edges between them, and arrows between rooms.
-JOINTS = {"modules": 245, "edges": 1328, "arrows": 191}
+JOINTS = {"modules": 244, "edges": 1287, "arrows": 146}
 FORWARDERS = 83
 #: Constructors with more than 8 arguments. Ten of those of `Crawl` are documented.
 LARGE = {"crawl.crawl.Crawl": 12}

@@ -14,7 +14,7 @@ from larbinpy.config import SETTINGS, Config, load
 from larbinpy.database.writer import Writer
 from larbinpy.errors import MEANINGS
 from larbinpy.frontier.site import TRANSITIONS, Event, State
-from larbinpy.outcome import Outcome
+from larbinpy.page import Outcome
 
 pytestmark = pytest.mark.slow
 

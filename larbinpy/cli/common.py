@@ -281,7 +281,7 @@ def _of_nodes(state_dir: str) -> str:
     if not os.path.exists(folder / "socket"):
         return ""
     # Here, since only a crawl by nodes needs it.
-    from larbinpy.nodes.redis_server import running_in
+    from larbinpy.cli.nodes.redis_server import running_in
 
     return running_in(folder)
 

@@ -46,8 +46,8 @@ from larbinpy.errors import BROKEN_LINKS, USAGE, Ending
 from larbinpy.fleet import require
 from larbinpy.loop.child import command
 from larbinpy.loop.clock import clock, wall
-from larbinpy.outcome import Outcome, Trait, having
 from larbinpy.output.log import write_report
+from larbinpy.page import Outcome, Trait, having
 from larbinpy.storage.spool import FOLDER
 from larbinpy.storage.state import Start, State
 from larbinpy.url import host_of, login_of, typed
@@ -419,9 +419,9 @@ def run_nodes(
     """
     require()
     # Here, since only nodes need these modules.
+    from larbinpy.cli.nodes.node import NodeStart
+    from larbinpy.cli.nodes.supervisor import NodesPlan, Supervisor
     from larbinpy.fleet.identity import refuse, shared
-    from larbinpy.nodes.node import NodeStart
-    from larbinpy.nodes.supervisor import NodesPlan, Supervisor
 
     refuse(config)
     prefix = config.node if config.node != Config().node else ""

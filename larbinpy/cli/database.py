@@ -36,12 +36,12 @@ from larbinpy.database.base import (
     is_server,
 )
 from larbinpy.database.finder import DatabaseFinder, open_finders
+from larbinpy.database.search.query import FILTERS, Query, parse
+from larbinpy.database.search.snippet import pieces
 from larbinpy.errors import NOTHING_FOUND, Ending
 from larbinpy.fleet.identity import as_node
 from larbinpy.loop.clock import wall
 from larbinpy.observe.report.log import states_in
-from larbinpy.search.query import FILTERS, Query, parse
-from larbinpy.search.snippet import pieces
 from larbinpy.url import fault, typed
 
 _F = TypeVar("_F", bound=Callable[..., Any])

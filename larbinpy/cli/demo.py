@@ -15,9 +15,9 @@ from larbinpy.config import ConfigError, load
 from larbinpy.crawl.crawl import Crawl
 from larbinpy.database.base import Wish
 from larbinpy.database.finder import DatabaseFinder
+from larbinpy.database.search.query import parse
 from larbinpy.demo import FIRST_LINE, serve
 from larbinpy.loop.clock import wall
-from larbinpy.search.query import parse
 from larbinpy.storage.state import Start
 
 #: The embedded web has random words in English, and a few sentences in other scripts.

@@ -44,7 +44,7 @@ from larbinpy.dns.cache import NameCache
 from larbinpy.errors import LOGIN_FAILED
 from larbinpy.loop.clock import clock
 from larbinpy.loop.poller import READ, Poller
-from larbinpy.outcome import Outcome, cure, reason
+from larbinpy.page import Outcome, cure, reason
 from larbinpy.url import fault
 
 

@@ -23,8 +23,7 @@ from larbinpy.database.salvage import salvage
 from larbinpy.database.sources import DAMAGED, PageSource, Payloads, SourceError, find
 from larbinpy.database.writer import Writer
 from larbinpy.errors import Ending
-from larbinpy.outcome import Outcome
-from larbinpy.page import timestamp
+from larbinpy.page import Outcome, timestamp
 from larbinpy.storage.files import make_folder
 from larbinpy.storage.spool import Spooled
 

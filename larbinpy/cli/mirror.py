@@ -30,7 +30,6 @@ from larbinpy.config import DEFAULT_FILE, Config, ConfigError, Given, texts
 from larbinpy.console.text import counted, printable, size
 from larbinpy.crawl.crawl import Crawl
 from larbinpy.errors import INCOMPLETE, Ending, UserError
-from larbinpy.outcome import cure, detail_in_words, in_words
 from larbinpy.output.log import write_report
 from larbinpy.output.mirror.catalog import (
     NAME,
@@ -43,6 +42,7 @@ from larbinpy.output.mirror.catalog import (
 )
 from larbinpy.output.mirror.gone import failed_starts
 from larbinpy.output.mirror.paths import Spelling
+from larbinpy.page import cure, detail_in_words, in_words
 from larbinpy.storage.queues import owed_urls
 from larbinpy.storage.state import Start, State, StateError
 

@@ -45,7 +45,7 @@ from larbinpy.observe.report.log import (
     of_nodes,
     states_in,
 )
-from larbinpy.outcome import Outcome, detail_in_words
+from larbinpy.page import Outcome, detail_in_words
 from larbinpy.storage.queues import owed_urls
 from larbinpy.storage.state import State, StateInUse
 from larbinpy.url import split

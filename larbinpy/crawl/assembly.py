@@ -41,11 +41,11 @@ from larbinpy.crawl.resumed import CookieExport, PutBack, cookie_notes
 from larbinpy.crawl.sites import SiteConfigs
 from larbinpy.fetch.cookies import SavedCookies
 from larbinpy.frontier.frontier import Frontier
+from larbinpy.frontier.soft404.probes import Probes, SavedProbes
 from larbinpy.observe.snapshot import Snapshots, Totals, unanswered
 from larbinpy.output import Output
 from larbinpy.output.modes import open_outputs
 from larbinpy.output.plug import Feeder
-from larbinpy.soft404.probes import Probes, SavedProbes
 from larbinpy.storage.files import Reserve
 from larbinpy.storage.state import SavedValue, Start, State, StateError
 from larbinpy.url import Url

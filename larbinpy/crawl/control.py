@@ -31,8 +31,7 @@ from larbinpy.loop.steps import SLICE, Slice
 from larbinpy.observe.explain import explain
 from larbinpy.observe.report.log import first_time
 from larbinpy.observe.snapshot import Snapshots, Totals
-from larbinpy.outcome import SEED_AGAIN, Outcome
-from larbinpy.page import timestamp
+from larbinpy.page import SEED_AGAIN, Outcome, timestamp
 from larbinpy.storage.state import SavedValue
 from larbinpy.url import fault
 

@@ -21,8 +21,8 @@ from larbinpy.crawl.own_plug import guarded
 from larbinpy.crawl.parts import Display
 from larbinpy.errors import FULL, Ending, disk_error, passes, what_failed
 from larbinpy.loop.signals import Signals
-from larbinpy.outcome import Outcome, cure, in_words, reason
 from larbinpy.output import Output
+from larbinpy.page import Outcome, cure, in_words, reason
 from larbinpy.stats import Stats
 from larbinpy.storage.state import Start
 

@@ -11,14 +11,13 @@ from larbinpy.crawl.request_options import Types
 from larbinpy.crawl.sites import SiteConfigs
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.lifecycle import Judgement
+from larbinpy.frontier.soft404.probes import Probes, is_home
 from larbinpy.loop.steps import Slice
-from larbinpy.outcome import LONG_SITEMAP, READABLE, Outcome, part_detail
 from larbinpy.output.links import LinkNotes
 from larbinpy.output.plug import Outputs
-from larbinpy.page import Fate, Page
+from larbinpy.page import LONG_SITEMAP, READABLE, Fate, Outcome, Page, part_detail
 from larbinpy.parse import Link, Parsed, is_sitemap, is_sitemap_name, read_in_steps, redirect_target
 from larbinpy.parse.link import endorsed, urls
-from larbinpy.soft404.probes import Probes, is_home
 from larbinpy.url import GUESS, PAGE, SITEMAP, Aim, Purpose, Url, hash64
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ from larbinpy.fetch.options import Accept, Refusal, Request
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.lifecycle import Judgement
 from larbinpy.frontier.scope import SeedArea
-from larbinpy.outcome import READABLE, Outcome, malformed_detail
-from larbinpy.page import Page
+from larbinpy.page import READABLE, Outcome, Page, malformed_detail
 from larbinpy.parse import Link, Parsed, read_in_steps
 from larbinpy.url import Url
 

@@ -20,8 +20,7 @@ from larbinpy.login.judge import Judge, Standing, has_html
 from larbinpy.login.methods.form import password_form, user_form
 from larbinpy.login.spec import Login, MethodTrait
 from larbinpy.loop.clock import clock, wall
-from larbinpy.outcome import cure, reason
-from larbinpy.page import Page, timestamp
+from larbinpy.page import Page, cure, reason, timestamp
 from larbinpy.url import Aim, Purpose, Url, fault, masked_typed, site_of, typed
 
 #: Fields of a form that are listed, and characters of each name.

@@ -27,10 +27,10 @@ from larbinpy.frontier.politeness import SiteHours, SiteLimits, SiteSettings, Wa
 from larbinpy.frontier.schedule import IPSites
 from larbinpy.frontier.scope import Scope
 from larbinpy.frontier.sequencer import Sequencer
+from larbinpy.frontier.soft404.probes import Probes
 from larbinpy.frontier.traps import Traps
 from larbinpy.loop.clock import Clock
 from larbinpy.output import Output
-from larbinpy.soft404.probes import Probes
 from larbinpy.storage.queues import Store
 from larbinpy.storage.seen import Seen
 from larbinpy.storage.site_counts import SiteCounts

@@ -19,7 +19,7 @@ from larbinpy.config.kinds import Proxy, check_certificate
 from larbinpy.crawl.sites import SiteConfigs
 from larbinpy.fetch.cookies import login_jar
 from larbinpy.fetch.options import Refusal, RequestOptions
-from larbinpy.outcome import Outcome
+from larbinpy.page import Outcome
 from larbinpy.storage.files import write_atomic
 from larbinpy.url import Ask, Url, login_of, site_of, split, typed
 

@@ -10,11 +10,11 @@ from larbinpy.crawl.request_options import SITEMAPS, Types, any_reply, of_login
 from larbinpy.fetch.options import Refusal, Request, RequestOptions
 from larbinpy.fetch.robots import MAX_SIZE
 from larbinpy.frontier.scope import Reason, Scope
-from larbinpy.outcome import Outcome
+from larbinpy.frontier.soft404.answers import COMPARED
 from larbinpy.output.plug import NO_REFRESH, Refresher
+from larbinpy.page import Outcome
 from larbinpy.parse import is_sitemap_name
 from larbinpy.parse.xml import MAX_DECODED
-from larbinpy.soft404.answers import COMPARED
 from larbinpy.url import Aim, Url
 
 #: RFC 9309, 2.5: at least 500 KiB of a robots.txt are read, whatever maxPageSize is. One byte more

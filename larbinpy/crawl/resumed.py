@@ -21,8 +21,7 @@ from larbinpy.fetch.cookies import HTTP_ONLY, NoJar, cookie_lines, has_tab, writ
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.observe.report.log import LogFiles, first_time, until_of
 from larbinpy.observe.snapshot import Totals, unanswered
-from larbinpy.outcome import Outcome
-from larbinpy.page import timestamp
+from larbinpy.page import Outcome, timestamp
 from larbinpy.storage.state import SavedValue
 from larbinpy.url import Url, typed
 

@@ -6,12 +6,12 @@ from typing import Any
 from larbinpy.config import Config, ConfigError
 from larbinpy.context import Context
 from larbinpy.crawl.mode import Mode
+from larbinpy.database.revisit.round import Allowance, DuePage, Endless, OneRound, Round, Visits
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.loop.clock import Clock
 from larbinpy.output.database import VisitingOutput
 from larbinpy.output.plug import Feeder
 from larbinpy.page import Fate
-from larbinpy.revisit.round import Allowance, DuePage, Endless, OneRound, Round, Visits
 from larbinpy.storage.state import SavedValue
 from larbinpy.url import Url, canonical
 

@@ -18,8 +18,7 @@ from larbinpy.login.methods.hook import UserLogin
 from larbinpy.login.session import Session, SessionState
 from larbinpy.login.spec import Login, MethodTrait
 from larbinpy.loop.clock import Clock
-from larbinpy.outcome import ENDS_SESSION, Outcome, is_retried
-from larbinpy.page import Page
+from larbinpy.page import ENDS_SESSION, Outcome, Page, is_retried
 from larbinpy.url import MASK, SECRET_HEADER, Ask, Url, site_of
 
 _NO_HEADER = "a header of the login has characters that no request can carry"

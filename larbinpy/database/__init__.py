@@ -4,6 +4,8 @@ A crawl only appends pages to its spool (`storage.spool`); the indexer, a proces
 them and takes no page that a checkpoint of the crawl does not cover. The modules in the order of a
 page's way, then of a search:
 
+    content/      what a page says: title, text, language, dates, links
+    revisit/      how often a page changes, and when it is worth another visit
     base          where a database is, the values of its answers, the conditions of a query
     preparation   pages as a Writer takes them: all that costs time is done
     indexer/      the process that fills a database from the spool of a crawl
@@ -12,6 +14,7 @@ page's way, then of a search:
     writing/      the rules of writing
     finder        the DatabaseFinder: searches, single pages and their changes; several
                   databases as one
+    search/       words of pages and of queries, snippets
     ranking       finds the pages of a query, best first, in bounded time, and shows them
     records       what is stored of a page; the filters site:, lang:, type:, since:
     maintenance   rebuild, verify, optimize

@@ -14,9 +14,9 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple, Protocol, Self
 
 from larbinpy.database.preparation import signed_hash, whole_token
+from larbinpy.database.search.query import Form, Item, Query
+from larbinpy.database.search.segment import tokens
 from larbinpy.errors import UserError
-from larbinpy.search.query import Form, Item, Query
-from larbinpy.search.segment import tokens
 
 #: Columns of the index, and their weights in the ranking. The main text comes first: FTS5 writes
 #: two bytes for each word of a page in any other column.

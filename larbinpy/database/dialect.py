@@ -19,8 +19,8 @@ from larbinpy.database.base import (
 from larbinpy.database.preparation import Visit
 from larbinpy.database.ranking import SearchIndex
 from larbinpy.database.records import Rows
+from larbinpy.database.search.query import Query
 from larbinpy.loop.clock import Clock
-from larbinpy.search.query import Query
 
 
 class Reading(Protocol):

@@ -24,8 +24,8 @@ from larbinpy.database.dialect import dialect
 from larbinpy.database.preparation import dumped, target_of
 from larbinpy.database.ranking import DEPTH, HitReader, Late, find
 from larbinpy.database.records import STORED, read_page, stored
+from larbinpy.database.search.query import Query
 from larbinpy.loop.clock import Clock, clock
-from larbinpy.search.query import Query
 from larbinpy.url import canonical, typed
 
 #: Seconds; a crawl may be adding the first pages of a language.

@@ -10,10 +10,10 @@ from random import Random
 from larbinpy.database.base import FIELDS, DatabaseError, Progress, Tables, fingerprint
 from larbinpy.database.dialect import dialect
 from larbinpy.database.records import Rows, read_page
+from larbinpy.database.search.segment import VERSION
 from larbinpy.database.writer import Writer
 from larbinpy.database.writing.batch import stored_tokens
 from larbinpy.loop.clock import clock
-from larbinpy.search.segment import VERSION
 
 #: Whether the index finds a page by a word; else what is wrong, in words.
 Finds = Callable[[int, str], bool | str]

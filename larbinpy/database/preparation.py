@@ -23,15 +23,15 @@ import zstandard
 from isal import isal_zlib
 from isal.igzip_lib import IsalError
 
+from larbinpy.database.revisit.round import host_name
+from larbinpy.database.search.fingerprint import keys
+from larbinpy.database.search.segment import tokens
 from larbinpy.page import Page
-from larbinpy.revisit.round import host_name
-from larbinpy.search.fingerprint import keys
-from larbinpy.search.segment import tokens
 from larbinpy.storage.deflate import Compressor, compress
 from larbinpy.url import SECRET_HEADER, fingerprints, hash64
 
 if TYPE_CHECKING:
-    from larbinpy.content import Content
+    from larbinpy.database.content import Content
     from larbinpy.parse.body import Announced
 
 #: Begins the token that stands for a whole title, or the whole text of a link.

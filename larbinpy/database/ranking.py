@@ -33,8 +33,8 @@ from larbinpy.database.base import (
     words,
 )
 from larbinpy.database.records import DATE, Rows, one_of, parts_of, unpacked_text
-from larbinpy.search.query import Item, Query
-from larbinpy.search.snippet import snippet
+from larbinpy.database.search.query import Item, Query
+from larbinpy.database.search.snippet import snippet
 
 #: Matches that are scored at most: scoring takes 1 us each, counting 0.03 us.
 CANDIDATES = 5_000

@@ -9,8 +9,8 @@ from typing import Any
 
 from larbinpy.database.base import DatabaseError, Stored
 from larbinpy.database.preparation import Packed
-from larbinpy.search.fingerprint import KEYS
-from larbinpy.search.query import Query
+from larbinpy.database.search.fingerprint import KEYS
+from larbinpy.database.search.query import Query
 from larbinpy.url import split, typed
 
 #: Runs a statement with "?" for its arguments.

@@ -46,9 +46,8 @@ from warcio.archiveiterator import ArchiveIterator
 
 from larbinpy.database.preparation import signed_hash
 from larbinpy.errors import UserError
-from larbinpy.outcome import Outcome
 from larbinpy.output.mirror.paths import CATALOG, INDEX, locate, original_beside, original_of
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page
 from larbinpy.storage.files import find_folder
 from larbinpy.storage.spool import Spooled
 from larbinpy.url import Url, resolve, split

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from larbinpy.database.base import Opened
 from larbinpy.database.dialect import dialect
 from larbinpy.database.preparation import Gone, Prepared, Unchanged, Visit
+from larbinpy.database.revisit.plan import Schedule
+from larbinpy.database.revisit.round import DueAsk, DuePage
 from larbinpy.database.writing.anchors import Anchors
 from larbinpy.database.writing.batch import Batch, Samples
 from larbinpy.database.writing.scheduling import Scheduling, due_pages
 from larbinpy.loop.clock import wall
 from larbinpy.page import timestamp
-from larbinpy.revisit.plan import Schedule
-from larbinpy.revisit.round import DueAsk, DuePage
 from larbinpy.storage.spool import Position
 
 #: Names of hosts whose numbers are remembered.

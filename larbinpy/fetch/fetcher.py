@@ -29,8 +29,7 @@ from larbinpy.fetch.options import (
 )
 from larbinpy.fetch.transfer import Transfer
 from larbinpy.loop.poller import READ, WRITE, Poller
-from larbinpy.outcome import Outcome
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page
 
 # Seconds between two checks for pages that have timed out; timeouts are tens of seconds.
 _SWEEP = 1.0

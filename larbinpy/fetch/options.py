@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import pycurl
 
-from larbinpy.outcome import PROXY_NEEDS_LOGIN, Outcome
+from larbinpy.page import PROXY_NEEDS_LOGIN, Outcome
 from larbinpy.url import Url
 
 

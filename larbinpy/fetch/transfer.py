@@ -19,8 +19,7 @@ from typing import Any, NamedTuple
 import pycurl
 
 from larbinpy.fetch.options import Request, proxy_unauthorized
-from larbinpy.outcome import LONG_HEADERS, NEEDS_LOGIN, Outcome, of_status
-from larbinpy.page import Page, content_type
+from larbinpy.page import LONG_HEADERS, NEEDS_LOGIN, Outcome, Page, content_type, of_status
 from larbinpy.url import SECRET_HEADER
 
 #: Codings of one body, as libcurl.

@@ -9,8 +9,8 @@ The life of a URL, by the classes that lead it:
    memory has room, the isGet gate, and its site has less than its share there.
 3. Its site is a `NamedSite` (`site`), which `SiteRegistry` (`sites`) makes and evicts. The first
    URL starts the site on its way: `SiteLifecycle` (`lifecycle`) leads it to an address, and by
-   `RobotsStep`, `LoginStep` and `ProbeStep` to its robots.txt, login and probes. Until then the URL
-   waits; it ends here if robots.txt forbids it, or the site is given up.
+   `RobotsStep`, `LoginStep` and `ProbeStep` to its robots.txt, login and probes (`soft404/`). Until
+   then the URL waits; it ends here if robots.txt forbids it, or the site is given up.
 4. It is ready. Its site takes turns with the others at one `IPSite` (`addresses`), no earlier than
    its `Pace` (`politeness`) permits. `IPSites` (`schedule`) has the addresses in the order of their
    next requests, and the requests in flight; `Frontier.take` returns the URL that is due.

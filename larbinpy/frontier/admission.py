@@ -17,7 +17,7 @@ from types import ModuleType
 from larbinpy.frontier.scope import Candidate, Scope
 from larbinpy.frontier.traps import Traps
 from larbinpy.native import native
-from larbinpy.outcome import Outcome
+from larbinpy.page import Outcome
 from larbinpy.parse import Kind, Link
 from larbinpy.parse.link import PackedLinks, buffers
 from larbinpy.storage.seen import Seen

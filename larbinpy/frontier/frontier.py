@@ -24,8 +24,7 @@ from larbinpy.frontier.scope import SeedArea
 from larbinpy.frontier.sequencer import Sequencer
 from larbinpy.frontier.sites import DistinctCounter
 from larbinpy.frontier.traps import Traps
-from larbinpy.outcome import Outcome
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page
 from larbinpy.parse import Kind, Link
 from larbinpy.storage.queues import KEY
 from larbinpy.storage.seen import Mark, Seen

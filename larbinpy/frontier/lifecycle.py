@@ -3,7 +3,7 @@
 Host names that sites need are looked up: one request for each name, one answer for all its sites.
 
 Preliminary requests are those that a site needs before its URLs may be fetched: for its robots.txt
-(RFC 9309), its login, and its probes, which ask for names that cannot exist (`larbinpy.soft404`).
+(RFC 9309), its login, and its probes, which ask for names that cannot exist (`soft404/`).
 They wait in the queue of the site that they go to, which may be another one, as redirects lead
 anywhere; the purpose of each names its owner.
 """
@@ -23,9 +23,8 @@ from larbinpy.frontier.politeness import SettingsOf
 from larbinpy.frontier.schedule import IPSites
 from larbinpy.frontier.site import STEPS, Event, NamedSite, PackedRobots, State
 from larbinpy.frontier.sites import RobotsRules, SiteRegistry
-from larbinpy.outcome import READABLE, UNREACHABLE, Outcome, asks_for_less, failure, is_retried
-from larbinpy.page import Page
-from larbinpy.soft404.probes import Probes
+from larbinpy.frontier.soft404.probes import Probes
+from larbinpy.page import READABLE, UNREACHABLE, Outcome, Page, asks_for_less, failure, is_retried
 from larbinpy.storage.site_counts import SiteCounts
 from larbinpy.storage.sizes import DEFAULT_SIZES, FrontierSizes
 from larbinpy.url import GUESS, SITEMAP, Aim, Ask, Purpose, Url, port_of, resolve, site_of

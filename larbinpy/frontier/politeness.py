@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 
 from larbinpy.config import Config
 from larbinpy.config.kinds import ALWAYS, Hours, show_size
-from larbinpy.outcome import Outcome, Trait, asks_for_less, having
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page, Trait, asks_for_less, having
 from larbinpy.storage.site_counts import SiteCounts
 
 #: First delay of an overloaded site if there was no delay before (s).

@@ -13,8 +13,7 @@ from larbinpy.frontier.addresses import IPSite, IPSiteRegistry, Rotation
 from larbinpy.frontier.politeness import SiteHours, SiteSettings
 from larbinpy.frontier.site import NamedSite
 from larbinpy.frontier.sites import SiteRegistry
-from larbinpy.outcome import UNREACHABLE, asks_for_less
-from larbinpy.page import Page
+from larbinpy.page import UNREACHABLE, Page, asks_for_less
 from larbinpy.storage.sizes import DEFAULT_SIZES, FrontierSizes
 from larbinpy.url import Url
 

@@ -13,7 +13,7 @@ from larbinpy.config import Config
 from larbinpy.config.patterns import registered_domain
 from larbinpy.config.rule import Rule, Type
 from larbinpy.frontier.rules import Headers, LiveRules, Rules, Verdict
-from larbinpy.outcome import Outcome
+from larbinpy.page import Outcome
 from larbinpy.parse import Kind, Link
 from larbinpy.parse.link import PackedLinks, with_kinds
 from larbinpy.url import Url, host_of, site_of

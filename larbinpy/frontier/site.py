@@ -35,8 +35,7 @@ from enum import Enum, auto
 
 from larbinpy.fetch.robots import Rules
 from larbinpy.frontier.politeness import Pace, Quota, SiteSettings
-from larbinpy.outcome import UNREACHABLE, Outcome
-from larbinpy.page import Page
+from larbinpy.page import UNREACHABLE, Outcome, Page
 from larbinpy.storage.caches import LruBudget
 from larbinpy.storage.sizes import DEFAULT_SIZES
 from larbinpy.url import Url, host_of

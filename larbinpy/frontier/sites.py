@@ -13,7 +13,7 @@ from typing import Protocol
 from larbinpy.fetch.robots import Rules
 from larbinpy.frontier.politeness import Quota, SettingsOf
 from larbinpy.frontier.site import Event, NamedSite, PackedRobots, RobotsCache, State, UrlTotals
-from larbinpy.outcome import NO_ROBOTS, Outcome, brief
+from larbinpy.page import NO_ROBOTS, Outcome, brief
 from larbinpy.storage.caches import BloomFilter, LruBudget
 from larbinpy.storage.seen import Seen
 from larbinpy.storage.site_counts import SiteCounts

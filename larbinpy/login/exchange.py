@@ -8,8 +8,7 @@ from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
-from larbinpy.outcome import asks_for_less
-from larbinpy.page import Page
+from larbinpy.page import Page, asks_for_less
 from larbinpy.parse import redirect_target
 from larbinpy.url import Ask, site_of
 

@@ -22,8 +22,17 @@ from larbinpy.frontier.rules import Headers
 from larbinpy.frontier.scope import ELSEWHERE, Candidate
 from larbinpy.frontier.site import NamedSite, State
 from larbinpy.observe.log_search import Line, LogSearch, SearchedLog, search_rotated
-from larbinpy.outcome import ENDS_SESSION, SEED_AGAIN, Outcome, Trait, brief, cure, having, reason
-from larbinpy.page import Page
+from larbinpy.page import (
+    ENDS_SESSION,
+    SEED_AGAIN,
+    Outcome,
+    Page,
+    Trait,
+    brief,
+    cure,
+    having,
+    reason,
+)
 from larbinpy.storage.queues import Place
 from larbinpy.url import Url, fault, masked_typed, site_of, typed
 

@@ -26,10 +26,9 @@ from larbinpy.fetch.fetcher import Fetcher
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.site import NamedSite, State
 from larbinpy.frontier.sites import SiteRegistry
-from larbinpy.outcome import Outcome, Trait, brief, having
 from larbinpy.output.log import build_report
 from larbinpy.output.plug import NO_FEEDER, Feeder, Output
-from larbinpy.page import Fate, timestamp
+from larbinpy.page import Fate, Outcome, Trait, brief, having, timestamp
 from larbinpy.stats import Stats, cpu_seconds, peak_rss_bytes, rss_bytes
 from larbinpy.storage.state import SavedValue
 from larbinpy.url import Aim, Url

@@ -18,17 +18,16 @@ from typing import Any, NamedTuple
 from larbinpy.context import Context
 from larbinpy.database.indexer.indexer import Covered, Lines, Report, ask_line, due_of, encoded
 from larbinpy.database.indexer.reader import ReadOptions
+from larbinpy.database.revisit.plan import ScheduleSettings
+from larbinpy.database.revisit.round import DueAsk, DuePage, Visits
 from larbinpy.errors import UserError
 from larbinpy.loop.child import Piped, command
 from larbinpy.loop.clock import Clock
 from larbinpy.loop.poller import Poller
 from larbinpy.loop.steps import Backoff
-from larbinpy.outcome import Outcome
 from larbinpy.output.plug import SEEDS, Refresher
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page
 from larbinpy.parse import is_sitemap
-from larbinpy.revisit.plan import ScheduleSettings
-from larbinpy.revisit.round import DueAsk, DuePage, Visits
 from larbinpy.storage.spool import FAILED, SEGMENT, SpoolMark, SpoolWriter
 from larbinpy.storage.state import SavedPart
 from larbinpy.url import Url

@@ -16,7 +16,7 @@ from larbinpy.storage.files import make_folder
 from larbinpy.storage.spool import FOLDER
 
 if TYPE_CHECKING:
-    from larbinpy.revisit.round import Visits
+    from larbinpy.database.revisit.round import Visits
 
 #: The URL that a link counts as now: the console may set dropParameters.
 Fold = Callable[[str], str]

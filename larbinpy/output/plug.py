@@ -5,8 +5,7 @@ from contextlib import ExitStack
 from typing import Any, Protocol, runtime_checkable
 
 from larbinpy.dns.lookup import Answer
-from larbinpy.outcome import Outcome
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page
 from larbinpy.storage.state import Resumable, SavedPart
 from larbinpy.url import Url
 

@@ -18,8 +18,7 @@ from contextlib import ExitStack, suppress
 from heapq import nlargest
 from typing import TypedDict
 
-from larbinpy.outcome import Outcome
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page
 from larbinpy.storage.files import LineFile, create, discard, enter_folder, open_folder
 from larbinpy.url import Url
 

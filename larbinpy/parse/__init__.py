@@ -20,8 +20,7 @@ from collections.abc import Generator
 from typing import TypeVar
 
 from larbinpy.errors import product_token
-from larbinpy.outcome import Outcome
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page
 from larbinpy.parse.body import (
     is_sitemap,
     is_sitemap_name,

@@ -22,8 +22,7 @@ from typing import Any, NamedTuple, TypedDict
 from zlib import crc32
 
 from larbinpy.errors import DamagedError
-from larbinpy.outcome import Outcome
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page
 from larbinpy.storage.files import AppendFile, make_folder
 from larbinpy.storage.state import SavedPart
 from larbinpy.url import Url

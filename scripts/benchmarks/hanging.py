@@ -25,8 +25,7 @@ from benchmarks.web import HANG_PORT
 from larbinpy import Config, Crawl, Start
 from larbinpy.context import Tuning
 from larbinpy.loop.poller import Poller
-from larbinpy.outcome import Outcome
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page
 from larbinpy.url import Url
 
 _GATE = "/gate"

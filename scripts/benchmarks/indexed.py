@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from larbinpy import Crawl, Start, load
-from larbinpy.outcome import Outcome
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page
 from larbinpy.stats import Stats
 from larbinpy.url import Url
 

@@ -16,8 +16,7 @@ from typing import Any
 
 from benchmarks.building import LINK
 from larbinpy.native import native
-from larbinpy.outcome import Outcome
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page
 from larbinpy.parse import read
 from larbinpy.parse.body import read_scan
 from larbinpy.parse.html import read_tree

@@ -17,11 +17,10 @@ from typing import Any, NamedTuple
 
 import click
 
-from larbinpy.content import Content, read
-from larbinpy.content.main_text import split
+from larbinpy.database.content import Content, read
+from larbinpy.database.content.main_text import split
 from larbinpy.database.preparation import prepare
-from larbinpy.outcome import Outcome
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page
 from larbinpy.parse.charset import document
 from larbinpy.url import Url, canonical
 

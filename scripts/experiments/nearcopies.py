@@ -21,12 +21,12 @@ from typing import NamedTuple
 import click
 
 from experiments.contents import AT, FETCHED, cases, page
-from larbinpy.content import Content, read
+from larbinpy.database.content import Content, read
 from larbinpy.database.finder import DatabaseFinder
 from larbinpy.database.preparation import prepare
+from larbinpy.database.search.fingerprint import is_copy, keys
 from larbinpy.database.writer import Writer
 from larbinpy.page import Page
-from larbinpy.search.fingerprint import is_copy, keys
 
 #: Shares of the words that are changed.
 _SHARES = (0.01, 0.05)

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Protocol
 
-from larbinpy.revisit.plan import NEW, Evidence, bucket, optimal, rate, updated
+from larbinpy.database.revisit.plan import NEW, Evidence, bucket, optimal, rate, updated
 
 _MINUTE, _HOUR, _DAY = 60.0, 3_600.0, 86_400.0
 

@@ -17,8 +17,8 @@ from typing import Any
 
 from larbinpy.database.base import FIELDS
 from larbinpy.database.preparation import Packed, target_of, whole_token
+from larbinpy.database.search import segment
 from larbinpy.database.sqlite.file import connect
-from larbinpy.search import segment
 
 #: Kinds of rare words, made of two others.
 _TAIL = 200_000

@@ -8,15 +8,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from larbinpy.content import read
 from larbinpy.database.base import Stored, Wish
+from larbinpy.database.content import read
 from larbinpy.database.finder import DatabaseFinder
 from larbinpy.database.preparation import prepare
+from larbinpy.database.search.query import parse
 from larbinpy.database.writer import Writer
 from larbinpy.loop.clock import wall
-from larbinpy.outcome import Outcome
-from larbinpy.page import Page, timestamp
-from larbinpy.search.query import parse
+from larbinpy.page import Outcome, Page, timestamp
 from larbinpy.url import Url
 
 _BATCH = 300

@@ -12,9 +12,9 @@ from typing import NamedTuple
 from experiments.searchpages import BATCH, Texts, add, rows
 from larbinpy.database.base import DatabaseError, Wish
 from larbinpy.database.finder import DatabaseFinder
+from larbinpy.database.search.query import parse
 from larbinpy.database.sqlite.file import BLOCK, connect
 from larbinpy.loop.clock import clock, sleep, wall
-from larbinpy.search.query import parse
 
 #: Pages that the writer beside writes in each transaction, and seconds from one to the next.
 _WRITTEN, _EACH = 150, 0.5

@@ -7,7 +7,7 @@ import pytest
 
 from larbinpy.cli.crawl import search_command, search_of_nodes, summary
 from larbinpy.config import Config
-from larbinpy.outcome import Outcome
+from larbinpy.page import Outcome
 
 
 def report(**values: Any) -> dict[str, Any]:

@@ -16,9 +16,8 @@ from click.testing import CliRunner, Result
 
 from larbinpy.cli import main
 from larbinpy.demo import Serving
-from larbinpy.outcome import Outcome
 from larbinpy.output.save import SaveOutput
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page
 from larbinpy.storage.spool import FOLDER, SpoolMark, SpoolWriter
 from larbinpy.storage.state import Saved, State
 from larbinpy.url import Url

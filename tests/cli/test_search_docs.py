@@ -10,15 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from larbinpy.content import Content, Outlink
 from larbinpy.database.base import Wish
+from larbinpy.database.content import Content, Outlink
 from larbinpy.database.finder import DatabaseFinder
 from larbinpy.database.maintenance import optimize, rebuild, verify
 from larbinpy.database.preparation import prepare
+from larbinpy.database.search.query import parse
 from larbinpy.database.writer import Writer
-from larbinpy.outcome import Outcome
-from larbinpy.page import Page
-from larbinpy.search.query import parse
+from larbinpy.page import Outcome, Page
 from larbinpy.url import Url
 from tests.support.checkout import ROOT
 from tests.support.databasepages import prepared

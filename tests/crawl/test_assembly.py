@@ -23,9 +23,9 @@ from larbinpy.crawl.network import OTHER_FILES
 from larbinpy.crawl.parts import Display
 from larbinpy.dns.lookup import Answer
 from larbinpy.loop.poller import Poller
-from larbinpy.outcome import Outcome
 from larbinpy.output import Output
 from larbinpy.output.plug import NullOutput
+from larbinpy.page import Outcome
 from larbinpy.storage.queues import owed_urls
 from larbinpy.storage.state import State, StateError
 from tests.support.enginefakes import Clock

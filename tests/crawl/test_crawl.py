@@ -8,7 +8,7 @@ import pytest
 
 from larbinpy import Config, Crawl
 from larbinpy.config import ConfigError
-from larbinpy.outcome import Outcome
+from larbinpy.page import Outcome
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 from larbinpy.demo import Location, Serving
 from larbinpy.demo.site import Resource
-from larbinpy.outcome import Outcome
+from larbinpy.page import Outcome
 from larbinpy.url import split
 from tests.support.crawling import Crawled, crawl_demo
 

@@ -16,9 +16,9 @@ from larbinpy.crawl.requests import ROBOTS_SIZE, Requests
 from larbinpy.crawl.sites import SiteConfigs
 from larbinpy.fetch.options import Refusal
 from larbinpy.frontier.scope import Scope
-from larbinpy.outcome import Outcome
 from larbinpy.output.links import NO_LINK_NOTES
 from larbinpy.output.plug import NullOutput
+from larbinpy.page import Outcome
 from larbinpy.url import GUESS, SITEMAP, Aim, Purpose, Url
 from tests.support.contexts import make_context
 from tests.support.enginefakes import (

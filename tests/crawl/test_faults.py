@@ -9,8 +9,7 @@ from math import inf
 import pytest
 
 from larbinpy import PlugError, Start
-from larbinpy.outcome import Outcome
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page
 from larbinpy.storage.queues import owed_urls
 from larbinpy.storage.state import State
 from larbinpy.url import Url

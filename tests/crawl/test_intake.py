@@ -11,12 +11,11 @@ import pytest
 from larbinpy.config import Config
 from larbinpy.crawl.intake import Intake, Judge
 from larbinpy.crawl.sites import SiteConfigs
-from larbinpy.outcome import Outcome, of_status
+from larbinpy.frontier.soft404.probes import Probes
 from larbinpy.output.links import NO_LINK_NOTES
 from larbinpy.output.plug import NoRefresh, NullOutput
-from larbinpy.page import Fate, Page
+from larbinpy.page import Fate, Outcome, Page, of_status
 from larbinpy.parse import Kind, Link, Parsed
-from larbinpy.soft404.probes import Probes
 from larbinpy.url import GUESS, Url, hash64
 from tests.support.contexts import make_context
 from tests.support.enginefakes import Clock, FakeNames

@@ -4,7 +4,7 @@ import pytest
 
 from larbinpy.config import Config
 from larbinpy.crawl.request_options import Types
-from larbinpy.outcome import Outcome
+from larbinpy.page import Outcome
 
 PAGES = ["text/html", "application/xhtml+xml", "application/xml", "text/xml", ""]
 FEEDS = ["application/rss+xml", "application/atom+xml", "application/rdf+xml"]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from larbinpy.demo import Serving
-from larbinpy.outcome import Outcome
+from larbinpy.page import Outcome
 from tests.support.crawling import (
     LARBINPY,
     Asked,

@@ -8,9 +8,9 @@ import pytest
 from larbinpy.config import Config, ConfigError
 from larbinpy.crawl.mode import Mode
 from larbinpy.crawl.revisiting import Revisiting, check, make_revisiting
+from larbinpy.database.revisit.round import DueAsk, DuePage
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.output.database import VisitingOutput
-from larbinpy.revisit.round import DueAsk, DuePage
 from larbinpy.url import Url
 from tests.support.contexts import make_context
 

@@ -10,7 +10,7 @@ import pytest
 from larbinpy.crawl.mode import DiskPause, Mode
 from larbinpy.crawl.on_disk import Saving
 from larbinpy.errors import CrawlState, DamagedError, passes
-from larbinpy.outcome import Outcome
+from larbinpy.page import Outcome
 from larbinpy.stats import Stats
 
 

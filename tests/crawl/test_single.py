@@ -9,8 +9,7 @@ from larbinpy import Config
 from larbinpy.crawl.single import fetch
 from larbinpy.dns.lookup import Answer
 from larbinpy.fetch.options import Request
-from larbinpy.outcome import Outcome
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page
 from larbinpy.url import Url
 from tests.support.webserver import OPTIONS
 

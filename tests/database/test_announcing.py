@@ -8,8 +8,8 @@ import pytest
 
 from larbinpy.database.maintenance import verify
 from larbinpy.database.preparation import Gone, Prepared, Unchanged
+from larbinpy.database.revisit.plan import Schedule, ScheduleSettings
 from larbinpy.database.writer import Writer
-from larbinpy.revisit.plan import Schedule, ScheduleSettings
 from tests.support.databasepages import prepared
 from tests.support.databases import Database
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from larbinpy.database.base import Change, Finder, Wish
 from larbinpy.database.preparation import Gone
+from larbinpy.database.search.query import Form, Item, Query, parse
 from larbinpy.database.writer import Writer
 from larbinpy.loop.clock import clock
-from larbinpy.search.query import Form, Item, Query, parse
 from tests.support.databasepages import prepared
 from tests.support.databases import Database
 from tests.support.finderpages import (

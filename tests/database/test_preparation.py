@@ -7,11 +7,10 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.content import read
+from larbinpy.database.content import read
 from larbinpy.database.preparation import Anchor, Dated, Packed, Prepared, prepare, target_of
-from larbinpy.outcome import Outcome
-from larbinpy.page import Page, timestamp
-from larbinpy.search.fingerprint import keys
+from larbinpy.database.search.fingerprint import keys
+from larbinpy.page import Outcome, Page, timestamp
 from larbinpy.url import Url, fingerprint
 
 URL = "http://a.test/p"

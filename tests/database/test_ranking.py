@@ -6,7 +6,7 @@ from typing import Any
 
 from larbinpy.database.base import AllOf, Condition, Wish, Within
 from larbinpy.database.ranking import CANDIDATES, Matches, Ranked, Scored, find
-from larbinpy.search.query import Item
+from larbinpy.database.search.query import Item
 from tests.support.questions import item, query
 
 

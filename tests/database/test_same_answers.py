@@ -8,9 +8,9 @@ import pytest
 
 from larbinpy.database.base import Finder, Wish
 from larbinpy.database.preparation import Prepared
+from larbinpy.database.search.query import Item, Query, parse
 from larbinpy.database.writer import Writer
 from larbinpy.loop.clock import clock
-from larbinpy.search.query import Item, Query, parse
 from tests.support.databasepages import prepared
 from tests.support.databases import File, OnServer
 from tests.support.mariadb import MariaDb

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from larbinpy.database.preparation import Failed, Gone, Unchanged
+from larbinpy.database.revisit.plan import Schedule, ScheduleSettings
+from larbinpy.database.revisit.round import DueAsk
 from larbinpy.database.writer import Writer
-from larbinpy.revisit.plan import Schedule, ScheduleSettings
-from larbinpy.revisit.round import DueAsk
 from tests.support.databasepages import prepared
 from tests.support.databases import Database
 

@@ -17,8 +17,8 @@ from larbinpy.database.finder import (
     merged,
     open_finders,
 )
+from larbinpy.database.search.query import Query
 from larbinpy.database.writer import Writer
-from larbinpy.search.query import Query
 from tests.support.databasepages import prepared
 from tests.support.fakefinder import FakeFinder
 from tests.support.questions import query

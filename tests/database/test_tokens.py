@@ -1,7 +1,7 @@
 """`larbinpy.database.preparation`: the tokens of pages."""
 
 from larbinpy.database.preparation import page_tokens
-from larbinpy.search.segment import tokens
+from larbinpy.database.search.segment import tokens
 
 
 def test_words_of_a_url_are_those_that_people_read() -> None:

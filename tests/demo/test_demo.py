@@ -18,8 +18,7 @@ from larbinpy.config import load
 from larbinpy.demo import Location, Serving, build, demo_conf, truth
 from larbinpy.demo.server import NameServer, WebRequest, WebServer, bind_all, parse_request
 from larbinpy.demo.site import HTML, LinkKind, Resource
-from larbinpy.outcome import Outcome, of_status
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page, of_status
 from larbinpy.parse import Parsed, read
 from larbinpy.url import Url, canonical, resolve
 

@@ -4,7 +4,7 @@ import pycurl
 import pytest
 
 from larbinpy.fetch.options import by_proxy, meaning
-from larbinpy.outcome import Outcome
+from larbinpy.page import Outcome
 
 
 @pytest.mark.parametrize(

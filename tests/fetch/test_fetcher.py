@@ -15,8 +15,7 @@ from _pytest.mark import ParameterSet
 
 from larbinpy.fetch.fetcher import printable_detail
 from larbinpy.fetch.options import FetchSettings, Refusal, Request, RequestOptions
-from larbinpy.outcome import Outcome
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page
 from larbinpy.url import Url, canonical
 from tests.support.ports import free_port
 from tests.support.suites import suite

@@ -10,8 +10,7 @@ from dataclasses import replace
 import pytest
 
 from larbinpy.fetch.options import FetchSettings
-from larbinpy.outcome import Outcome
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page
 from larbinpy.url import canonical
 from tests.support.certificates import self_signed
 from tests.support.webserver import Act, Drip, Endless, Loop, Script, Step, WebServer, once, reply

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from larbinpy.fetch.options import FetchSettings
-from larbinpy.outcome import Outcome
+from larbinpy.page import Outcome
 from tests.support.certificates import self_signed
 from tests.support.webserver import OPTIONS, Act, Loop, once, reply
 

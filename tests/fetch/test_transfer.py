@@ -18,8 +18,7 @@ from larbinpy.fetch.transfer import (
     Transfer,
     declared_length,
 )
-from larbinpy.outcome import Outcome, reason
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page, reason
 from larbinpy.url import Url
 from tests.support.webserver import OPTIONS, anything
 

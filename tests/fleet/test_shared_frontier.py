@@ -11,7 +11,7 @@ from larbinpy.crawl.fleet.frontier import (
     SharedFrontier,
     SharedSequencer,
 )
-from larbinpy.outcome import Outcome
+from larbinpy.page import Outcome
 from larbinpy.storage.queues import decode, encode
 from larbinpy.url import Url, fingerprint
 from tests.support.frontiers import World, links, make_frontier, owed, queued

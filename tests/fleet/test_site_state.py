@@ -11,7 +11,7 @@ from larbinpy.fleet.journal import ShardJournal
 from larbinpy.fleet.vault import SiteWait
 from larbinpy.frontier.lifecycle import Judgement
 from larbinpy.frontier.politeness import SiteLimits
-from larbinpy.outcome import Outcome
+from larbinpy.page import Outcome
 from larbinpy.url import Url
 from tests.support.fakelogins import FakeLogins
 from tests.support.frontiers import (

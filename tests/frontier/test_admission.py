@@ -13,7 +13,7 @@ from larbinpy.frontier.admission import Admission, Folding, RecentHashes, Recent
 from larbinpy.frontier.scope import Scope
 from larbinpy.frontier.traps import Traps
 from larbinpy.native import native
-from larbinpy.outcome import Outcome
+from larbinpy.page import Outcome
 from larbinpy.parse import Kind, Link
 from larbinpy.parse.link import PackedLinks, endorsed
 from larbinpy.storage.seen import Seen

@@ -14,7 +14,7 @@ from larbinpy.crawl.on_disk import saved_by
 from larbinpy.dns.lookup import Answer
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.site import State
-from larbinpy.outcome import Outcome
+from larbinpy.page import Outcome
 from larbinpy.parse import Kind, Link
 from larbinpy.storage.queues import decode, owed_urls
 from larbinpy.storage.sizes import DEFAULT_SIZES, StoreSizes

@@ -10,8 +10,7 @@ from larbinpy.dns.lookup import Answer, is_public
 from larbinpy.fetch.robots import MAX_SIZE, Rules
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.site import NamedSite, State
-from larbinpy.outcome import Outcome
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page
 from larbinpy.url import Url
 from tests.support.frontiers import (
     DEAD,

@@ -8,8 +8,7 @@ import pytest
 
 from larbinpy.frontier.lifecycle import Judgement
 from larbinpy.frontier.site import State
-from larbinpy.outcome import Outcome
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page
 from larbinpy.url import Url
 from tests.support.fakelogins import DOOR, FakeLogins
 from tests.support.frontiers import DEAD, WALL, MakeWorld, World, reply, site_in, site_settings

@@ -3,7 +3,7 @@
 import pytest
 
 from larbinpy.frontier.site import State
-from larbinpy.outcome import Outcome
+from larbinpy.page import Outcome
 from tests.support.fakelogins import DOOR, FakeLogins
 from tests.support.fakeprobes import PROBE, FakeProbes
 from tests.support.frontiers import DEAD, MakeWorld, World, site_in

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from larbinpy.revisit.plan import seconds_between
+from larbinpy.database.revisit.plan import seconds_between
 from tests.support.keywords import effect_of
 from tests.support.revisits import all_due, rows, run, served
 

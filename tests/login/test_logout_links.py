@@ -3,8 +3,7 @@
 import pytest
 
 from larbinpy.login.judge import logout_links
-from larbinpy.outcome import Outcome
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page
 from larbinpy.url import Url
 
 SITE = "http://a.test"

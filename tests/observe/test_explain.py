@@ -10,9 +10,8 @@ import pytest
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.observe.explain import explain
 from larbinpy.observe.log_search import _PIECE
-from larbinpy.outcome import Outcome, soft_404
 from larbinpy.output.log import CrawlLog
-from larbinpy.page import Fate, Page
+from larbinpy.page import Fate, Outcome, Page, soft_404
 from larbinpy.storage.sizes import StoreSizes
 from larbinpy.url import Url
 from tests.support.fakeprobes import PROBE, FakeProbes

@@ -9,9 +9,8 @@ import pytest
 from larbinpy.config.rule import Rule, parse_rule
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.observe.explain import explain
-from larbinpy.outcome import Outcome
 from larbinpy.output.log import CrawlLog
-from larbinpy.page import Fate, Page
+from larbinpy.page import Fate, Outcome, Page
 from larbinpy.parse import Kind, Link
 from larbinpy.url import Url
 from tests.support.frontiers import WALL, World, make_frontier

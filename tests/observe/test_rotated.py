@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from larbinpy.observe.log_search import search_rotated
-from larbinpy.outcome import Outcome
 from larbinpy.output.log import line
-from larbinpy.page import Fate, Page
+from larbinpy.page import Fate, Outcome, Page
 from larbinpy.url import Url
 
 

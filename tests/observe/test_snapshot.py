@@ -9,8 +9,7 @@ import pytest
 
 from larbinpy.errors import Ending
 from larbinpy.observe.snapshot import Snapshots, Totals
-from larbinpy.outcome import Outcome
-from larbinpy.page import Fate, Page
+from larbinpy.page import Fate, Outcome, Page
 from larbinpy.stats import NAME, Histogram, Stats
 from larbinpy.url import Url
 from tests.support.contexts import make_context

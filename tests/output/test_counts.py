@@ -2,10 +2,9 @@
 
 import json
 
-from larbinpy.outcome import Outcome
 from larbinpy.output import save
 from larbinpy.output.save import StatsOutput
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page
 from larbinpy.url import Url
 
 

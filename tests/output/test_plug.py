@@ -8,13 +8,12 @@ import pytest
 
 from larbinpy.config import Config
 from larbinpy.dns.lookup import Answer
-from larbinpy.outcome import Outcome
 from larbinpy.output import Output
 from larbinpy.output.mirror.mirror import MirrorOutput
 from larbinpy.output.modes import open_outputs
 from larbinpy.output.plug import Durable, NullOutput, Outputs, SeveralOutputs
 from larbinpy.output.save import SaveOutput
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page
 from larbinpy.url import Url
 from tests.support.contexts import make_context
 from tests.support.warcs import records, warcs

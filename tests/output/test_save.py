@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 
-from larbinpy.outcome import Outcome
 from larbinpy.output.save import SaveOutput
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page
 from larbinpy.url import Url
 from tests.support.smallfiles import small_files
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.outcome import Outcome
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page
 from larbinpy.parse.body import announced, date_of
 from larbinpy.parse.link import MAX_LINKS
 from larbinpy.url import Url

@@ -2,8 +2,7 @@
 
 import pytest
 
-from larbinpy.outcome import Outcome
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page
 from larbinpy.parse import read, redirect_target
 from larbinpy.url import Url
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from larbinpy.outcome import Outcome
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page
 from larbinpy.parse import links, read, sniff
 from larbinpy.url import Url
 

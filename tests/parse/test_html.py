@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from lxml import html
 
-from larbinpy.outcome import Outcome
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page
 from larbinpy.parse import MAX_LINKS, links, read
 from larbinpy.url import Url, resolve
 

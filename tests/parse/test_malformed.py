@@ -2,8 +2,7 @@
 
 import pytest
 
-from larbinpy.outcome import Outcome
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page
 from larbinpy.parse import read
 from larbinpy.parse.link import MOST, is_malformed, why_refused
 from larbinpy.url import MAX_LENGTH, Url

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from larbinpy.loop.steps import run_to_end
-from larbinpy.outcome import Outcome
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page
 from larbinpy.parse import css_urls, read, rewrite, rewriting, srcset
 from larbinpy.parse.css import replace_css_urls
 from larbinpy.parse.grammars import replace_srcset

@@ -6,8 +6,7 @@ import zlib
 
 import pytest
 
-from larbinpy.outcome import Outcome
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page
 from larbinpy.parse import MAX_LINKS, Parsed, links, read, read_in_steps
 from larbinpy.parse.xml import MAX_DECODED, chunked, gunzip, mended
 from larbinpy.url import Url

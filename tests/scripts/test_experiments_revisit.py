@@ -18,7 +18,7 @@ from experiments.schedules import (
     Uniform,
 )
 
-from larbinpy.revisit.plan import bucket, freshness, optimal
+from larbinpy.database.revisit.plan import bucket, freshness, optimal
 
 Maker = Callable[[int, float], Schedule]
 

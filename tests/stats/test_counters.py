@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from larbinpy.outcome import Outcome
-from larbinpy.page import Fate, Page
+from larbinpy.page import Fate, Outcome, Page
 from larbinpy.stats import Stats
 from larbinpy.url import Aim, Purpose, Url
 

@@ -20,9 +20,8 @@ from larbinpy.config import Config
 from larbinpy.context import Context, Tuning
 from larbinpy.crawl.on_disk import OnDisk
 from larbinpy.crawl.request_options import Logins
-from larbinpy.outcome import Outcome
 from larbinpy.output.modes import open_outputs
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page
 from larbinpy.storage.state import Start, State
 from larbinpy.url import Url
 from tests.support.crashdisk import CrashDisk, Operation

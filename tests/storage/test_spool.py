@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from larbinpy.errors import DamagedError
-from larbinpy.outcome import Outcome
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page
 from larbinpy.storage import spool
 from larbinpy.storage.spool import Position, RecordPlace, SpoolMark, SpoolWriter, walk
 from larbinpy.url import Url

@@ -1,8 +1,7 @@
-"""Pages of all types that `larbinpy.content` reads."""
+"""Pages of all types that `larbinpy.database.content` reads."""
 
-from larbinpy.content import Content, read
-from larbinpy.outcome import Outcome
-from larbinpy.page import Page
+from larbinpy.database.content import Content, read
+from larbinpy.page import Outcome, Page
 from larbinpy.url import Url
 
 URL = "http://www.example.test/a/page"

@@ -12,7 +12,7 @@ from larbinpy.database.preparation import (
     signed_hash,
     target_of,
 )
-from larbinpy.search.fingerprint import keys
+from larbinpy.database.search.fingerprint import keys
 
 
 def prepared(

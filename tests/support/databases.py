@@ -11,9 +11,9 @@ from larbinpy.database.base import AllOf, AnyOf, Condition, Finder
 from larbinpy.database.finder import DatabaseFinder
 from larbinpy.database.mysql.index import columns_in, found, match
 from larbinpy.database.mysql.server import translated
+from larbinpy.database.search.query import Form, Item
 from larbinpy.database.sqlite.file import connect
 from larbinpy.database.sqlite.index import expression
-from larbinpy.search.query import Form, Item
 from tests.support.mariadb import MariaDb
 
 

@@ -8,8 +8,7 @@ from larbinpy.crawl.request_options import Types
 from larbinpy.dns.lookup import Answer
 from larbinpy.dns.resolver import OnFound
 from larbinpy.fetch.options import Request
-from larbinpy.outcome import Outcome
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page
 
 HTML = Types(Config())
 

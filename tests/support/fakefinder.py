@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from larbinpy.database.base import Change, Found, Stored, Wish
-from larbinpy.search.query import Query
+from larbinpy.database.search.query import Query
 
 
 class FakeFinder:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from larbinpy.database.indexer.indexer import Report, due_line, encoded
-from larbinpy.revisit.round import DuePage
+from larbinpy.database.revisit.round import DuePage
 
 
 def say(line: bytes) -> None:

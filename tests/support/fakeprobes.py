@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from larbinpy.frontier.soft404.probes import Probes
 from larbinpy.page import Page
-from larbinpy.soft404.probes import Probes
 from larbinpy.url import Url
 from tests.support.fakelogins import DOOR
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from larbinpy.database.base import DatabaseError
 from larbinpy.database.preparation import Gone, Prepared, Visit
+from larbinpy.database.revisit.round import DueAsk, DuePage
 from larbinpy.database.writer import Writer
-from larbinpy.revisit.round import DueAsk, DuePage
 from larbinpy.storage.spool import Position
 
 

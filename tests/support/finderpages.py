@@ -5,8 +5,8 @@ from functools import partial
 
 from larbinpy.database.base import Finder, Found, Wish
 from larbinpy.database.preparation import Prepared
+from larbinpy.database.search.query import Query
 from larbinpy.database.writer import Writer
-from larbinpy.search.query import Query
 from tests.support.databasepages import prepared
 
 page = partial(prepared, lang="en")

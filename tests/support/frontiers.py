@@ -17,11 +17,10 @@ from larbinpy.frontier.scope import Scope
 from larbinpy.frontier.sequencer import Sequencer
 from larbinpy.frontier.site import NamedSite, State
 from larbinpy.frontier.sites import SiteRegistry
+from larbinpy.frontier.soft404.probes import Probes
 from larbinpy.frontier.traps import Traps
-from larbinpy.outcome import Outcome, of_status
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page, of_status
 from larbinpy.parse import Kind, Link, redirect_target
-from larbinpy.soft404.probes import Probes
 from larbinpy.storage.queues import Store, decode
 from larbinpy.storage.seen import Seen
 from larbinpy.storage.site_counts import SiteCounts

@@ -1,4 +1,4 @@
-"""Sites with soft 404s in further ways, on which no rule of `larbinpy.soft404` was tried before."""
+"""Sites with soft 404s in further ways, on which no rule of `frontier.soft404` was tried before."""
 
 from base64 import b64encode
 from html import escape

@@ -1,8 +1,7 @@
 """Replies to the requests of logins, by values."""
 
 from larbinpy.login.exchange import Grant, Steps
-from larbinpy.outcome import Outcome, of_status
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page, of_status
 from larbinpy.url import Ask, Url
 
 HTML = "text/html; charset=utf-8"

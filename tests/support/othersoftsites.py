@@ -1,4 +1,4 @@
-"""Sites with soft 404s in other ways, written after the rules of `larbinpy.soft404` were chosen."""
+"""Sites with soft 404s in other ways, written after the rules of `frontier.soft404` were chosen."""
 
 import json
 from html import escape

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from larbinpy.search.query import Item, Query
-from larbinpy.search.segment import forms, parts
+from larbinpy.database.search.query import Item, Query
+from larbinpy.database.search.segment import forms, parts
 
 #: Languages of the pages in the database.
 LANGUAGES = ("en", "de")

@@ -12,7 +12,7 @@ from typing import Any
 
 from larbinpy.console.search.replies import answer
 from larbinpy.database.base import Change, DatabaseError, Found, Hit, Stored, Unavailable, Wish
-from larbinpy.search.query import Form, Item, Query
+from larbinpy.database.search.query import Form, Item, Query
 
 ROOT = Path(__file__).parents[2]
 

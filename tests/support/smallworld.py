@@ -19,8 +19,7 @@ from larbinpy import Crawl, Start
 from larbinpy.config import Config, load
 from larbinpy.context import DEFAULT, Tuning
 from larbinpy.loop.poller import READ, WRITE, Poller
-from larbinpy.outcome import Outcome
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page
 from larbinpy.url import Url
 from tests.support.nameserver import NameServer
 from tests.support.smallweb import Asked, Server, Web

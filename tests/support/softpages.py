@@ -1,7 +1,6 @@
-"""Pages of one site for tests of `larbinpy.soft404`."""
+"""Pages of one site for tests of `larbinpy.frontier.soft404`."""
 
-from larbinpy.outcome import of_status
-from larbinpy.page import Page
+from larbinpy.page import Page, of_status
 from larbinpy.url import Url
 
 SITE = "http://a.test"

@@ -1,6 +1,6 @@
 """Sites that answer to names that do not exist as if they did, each in a way of its own.
 
-`SITES` were used to choose the rules of `larbinpy.soft404`; `tests.support.othersoftsites` has
+`SITES` were used to choose the rules of `frontier.soft404`; `tests.support.othersoftsites` has
 sites that were written afterwards.
 """
 

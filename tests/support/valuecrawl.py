@@ -19,11 +19,10 @@ import pytest
 
 from larbinpy.crawl.on_disk import saved_by
 from larbinpy.dns.lookup import Answer
-from larbinpy.outcome import Outcome
 from larbinpy.output.log import CrawlLog
 from larbinpy.output.plug import NullOutput, Outputs, SeveralOutputs
 from larbinpy.output.save import SaveOutput
-from larbinpy.page import Fate, Page
+from larbinpy.page import Fate, Outcome, Page
 from larbinpy.storage.files import LineFile
 from larbinpy.storage.sizes import FrontierSizes, SeenSizes, StoreSizes, TableSizes
 from larbinpy.storage.state import Checkpoints, State

@@ -1,14 +1,6 @@
 import pytest
 
-from larbinpy.outcome import (
-    Outcome,
-    Trait,
-    asks_for_less,
-    having,
-    in_words,
-    is_retried,
-    of_status,
-)
+from larbinpy.page import Outcome, Trait, asks_for_less, having, in_words, is_retried, of_status
 
 #: The names that Larbin's users know, and ours.
 NAMES = """

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.outcome import Outcome
-from larbinpy.page import Fate, Page, timestamp
+from larbinpy.page import Fate, Outcome, Page, timestamp
 from larbinpy.url import Url
 
 URL = Url("http://a.test/b", 3, via="http://a.test/", attempt=2)

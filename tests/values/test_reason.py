@@ -2,7 +2,7 @@
 
 import pytest
 
-from larbinpy.outcome import ENDS_SESSION, LONG_HEADERS, Outcome, brief, cure, reason, soft_404
+from larbinpy.page import ENDS_SESSION, LONG_HEADERS, Outcome, brief, cure, reason, soft_404
 
 SELF_SIGNED = "SSL certificate problem: self-signed certificate"
 WRONG_NAME = "SSL: no alternative certificate subject name matches target host name 'b.test'"

@@ -16,8 +16,7 @@ from typing import NamedTuple, Protocol
 
 from larbinpy.config import LIVE
 from larbinpy.console.text import json_line
-from larbinpy.outcome import reason
-from larbinpy.page import Fate
+from larbinpy.page import Fate, reason
 from larbinpy.url import masked_typed
 
 #: Bytes of lines kept for a watcher between two of its turns: a second of a fast crawl.

@@ -51,8 +51,8 @@ from larbinpy.console.text import JSON, json_line, readable
 from larbinpy.database.base import Change, DatabaseError, Finder, Found, Wish
 from larbinpy.database.finder import fields_of, open_finders
 from larbinpy.database.ranking import DEPTH
+from larbinpy.database.search.query import Query, parse
 from larbinpy.loop.clock import wall
-from larbinpy.search.query import Query, parse
 
 #: Changes on a page, and in a part of the feed.
 SHOWN = 50

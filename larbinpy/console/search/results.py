@@ -19,8 +19,8 @@ from larbinpy.console.search.form import (
 from larbinpy.console.status.markup import Child, Html, el, figure, join, prose, section, table
 from larbinpy.console.text import counted, grouped, roughly, size
 from larbinpy.database.base import Change, Found, Hit, Stored
-from larbinpy.search.query import Query
-from larbinpy.search.snippet import find, pieces
+from larbinpy.database.search.query import Query
+from larbinpy.database.search.snippet import find, pieces
 
 #: Facets that are shown of each kind.
 _FACETS = 10

@@ -64,7 +64,7 @@ from larbinpy.console.status.overview import (
 )
 from larbinpy.console.text import duration, grouped, roughly, size
 from larbinpy.errors import CrawlState
-from larbinpy.outcome import Trait, cure, having, in_words, left_out_in_words, reason
+from larbinpy.page import Trait, cure, having, in_words, left_out_in_words, reason
 
 #: Failures on the overview; the page "Outcomes" has more.
 _FEW = 8

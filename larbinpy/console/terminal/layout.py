@@ -17,8 +17,7 @@ from larbinpy.console.text import (
     reader_may_leave,
     size,
 )
-from larbinpy.outcome import SEED_AGAIN, detail_in_words
-from larbinpy.page import Fate
+from larbinpy.page import SEED_AGAIN, Fate, detail_in_words
 
 
 class FetchInfo:

@@ -19,7 +19,7 @@ from larbinpy.console.ports.commands import COMMANDS
 from larbinpy.console.terminal.client import TIMEOUT, NoAnswer, Waiter, Wire, open_input, wait_for
 from larbinpy.console.terminal.layout import laid_out
 from larbinpy.console.text import printable
-from larbinpy.outcome import Outcome
+from larbinpy.page import Outcome
 
 #: Timeout (s) of commands that may search gigabytes of log or wait for the disk.
 _LONG = 600.0

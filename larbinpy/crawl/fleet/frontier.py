@@ -33,8 +33,7 @@ from larbinpy.frontier.scope import SeedArea
 from larbinpy.frontier.sequencer import Sequencer
 from larbinpy.frontier.site import NamedSite
 from larbinpy.frontier.traps import Traps
-from larbinpy.outcome import Outcome
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page
 from larbinpy.parse import Kind
 from larbinpy.storage.fingerprint_table import FingerprintTable
 from larbinpy.storage.queues import decode, encode

@@ -19,11 +19,11 @@ from typing import Any, NamedTuple, Self
 
 from larbinpy.database.base import DatabaseError, Unavailable
 from larbinpy.database.preparation import Gone, Visit
+from larbinpy.database.revisit.round import DueAsk, DuePage
 from larbinpy.database.writer import Writer
 from larbinpy.errors import DamagedError, what_failed
 from larbinpy.loop.clock import Clock
 from larbinpy.loop.steps import Backoff
-from larbinpy.revisit.round import DueAsk, DuePage
 from larbinpy.storage import spool
 from larbinpy.storage.spool import Position, RecordPlace, SpoolMark
 

@@ -50,12 +50,12 @@ from larbinpy.database.indexer.reader import (
     ReadOptions,
 )
 from larbinpy.database.preparation import Failed, Gone, Prepared, Unchanged, Visit
+from larbinpy.database.revisit.plan import Schedule, ScheduleSettings
+from larbinpy.database.revisit.round import DuePage
 from larbinpy.database.writer import Writer
 from larbinpy.loop.child import Piped, command
 from larbinpy.loop.clock import Clock, clock
 from larbinpy.loop.poller import READ, Poller
-from larbinpy.revisit.plan import Schedule, ScheduleSettings
-from larbinpy.revisit.round import DuePage
 from larbinpy.stats import available_bytes
 from larbinpy.storage.spool import FOLDER, Spooled, SpoolMark, SpoolWriter
 from larbinpy.storage.state import State

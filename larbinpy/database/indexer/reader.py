@@ -23,7 +23,7 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Self
 
-from larbinpy.content import Content, read
+from larbinpy.database.content import Content, read
 from larbinpy.database.preparation import (
     Failed,
     Gone,
@@ -34,8 +34,7 @@ from larbinpy.database.preparation import (
     withheld,
 )
 from larbinpy.errors import DamagedError, what_failed
-from larbinpy.outcome import Outcome
-from larbinpy.page import timestamp
+from larbinpy.page import Outcome, timestamp
 from larbinpy.parse.body import announced, redirect_target
 from larbinpy.stats import mapped_bytes
 from larbinpy.storage import spool

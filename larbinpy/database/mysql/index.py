@@ -44,8 +44,8 @@ from larbinpy.database.base import (
 from larbinpy.database.mysql.server import ServerTables
 from larbinpy.database.ranking import CANDIDATES, FOUND, Late, Matches, Scored
 from larbinpy.database.records import filters, one_of
+from larbinpy.database.search.query import Form, Item, Query
 from larbinpy.database.writing.batch import stored_tokens
-from larbinpy.search.query import Form, Item, Query
 
 #: Before the words of a column; no other word begins with two of these.
 MARKS = {"title": "__t", "anchor": "__a", "url": "__u"}

@@ -42,11 +42,11 @@ from larbinpy.database.mysql.server import (
 from larbinpy.database.preparation import Packed, Prepared, Visit, dumped, page_tokens
 from larbinpy.database.ranking import Late
 from larbinpy.database.records import Rows
+from larbinpy.database.search.query import Form, Item, Query
+from larbinpy.database.search.segment import VERSION
 from larbinpy.database.writing.anchors import unfinished_seats
 from larbinpy.database.writing.batch import forget_deleted, stored_tokens
 from larbinpy.loop.clock import Clock
-from larbinpy.search.query import Form, Item, Query
-from larbinpy.search.segment import VERSION
 
 _COMMON = "ENGINE=InnoDB ROW_FORMAT=DYNAMIC CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
 #: Names and columns, indexes included; those of pages may be of any length.

@@ -2,8 +2,8 @@
 
 Texts are UTF-8. `content.text`, `content.more` and `host.sample` are in the zlib format; the
 `sqlite3` shell reads a text by ``sqlar_uncompress(text, text_size)``. Times are ISO 8601 in UTC.
-The tokens of `ft` come from `larbinpy.search`; the table has no contents, so a row is removed by
-its tokens.
+The tokens of `ft` come from `larbinpy.database.search`; the table has no contents, so a row is
+removed by its tokens.
 
 The lock of the one process that writes a database.
 """
@@ -32,11 +32,11 @@ from larbinpy.database.base import (
 )
 from larbinpy.database.preparation import Visit
 from larbinpy.database.records import Rows
+from larbinpy.database.search.query import Query
+from larbinpy.database.search.segment import VERSION
 from larbinpy.database.sqlite.index import FileIndexing, FtsIndex, Joining, TimeLimit, distinct
 from larbinpy.database.writing.batch import forget_deleted
 from larbinpy.loop.clock import Clock
-from larbinpy.search.query import Query
-from larbinpy.search.segment import VERSION
 
 #: Errors that do not pass by waiting: the path or the rights are wrong.
 _LASTING = {

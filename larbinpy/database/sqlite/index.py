@@ -25,8 +25,8 @@ from larbinpy.database.base import (
 )
 from larbinpy.database.ranking import CANDIDATES, FOUND, Late, Matches, Scored
 from larbinpy.database.records import filters
+from larbinpy.database.search.query import Form, Item, Query
 from larbinpy.database.writing.batch import stored_tokens
-from larbinpy.search.query import Form, Item, Query
 
 
 def expression(condition: Condition, unwanted: Iterable[Item] = ()) -> str:

@@ -52,8 +52,8 @@ from larbinpy.database.records import (
     unpacked_sample,
     unpacked_text,
 )
+from larbinpy.database.search.fingerprint import KEYS, is_copy
 from larbinpy.database.writing.anchors import MOST, Anchors
-from larbinpy.search.fingerprint import KEYS, is_copy
 from larbinpy.url import host_of
 
 #: The columns of `page` with the keys of `search.fingerprint`.

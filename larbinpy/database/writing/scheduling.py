@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 from larbinpy.database.base import Tables
 from larbinpy.database.preparation import Dated, Failed, Gone, Prepared, Unchanged, Visit, target_of
-from larbinpy.page import timestamp
-from larbinpy.revisit.plan import (
+from larbinpy.database.revisit.plan import (
     NEW,
     Evidence,
     Schedule,
@@ -24,7 +23,7 @@ from larbinpy.revisit.plan import (
     seconds_between,
     updated,
 )
-from larbinpy.revisit.round import (
+from larbinpy.database.revisit.round import (
     DISTRUST,
     DueAsk,
     DuePage,
@@ -33,6 +32,7 @@ from larbinpy.revisit.round import (
     wants_whole,
     was_wrong,
 )
+from larbinpy.page import timestamp
 
 #: Keys in one statement.
 _PIECE = 500

@@ -14,8 +14,7 @@ from urllib.parse import quote_plus
 
 from larbinpy.login.exchange import Grant, LoginFailed, Steps, asked
 from larbinpy.login.spec import Login
-from larbinpy.outcome import asks_for_less
-from larbinpy.page import Page
+from larbinpy.page import Page, asks_for_less
 from larbinpy.url import Ask, resolve
 
 #: Characters of queries that oauthlib refuses, though URLs may have them, and stray "%". An escape

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from larbinpy.errors import UserError, what_failed
 from larbinpy.observe.report.log import Failure, LogSummary, Redirect
-from larbinpy.outcome import Outcome, reason
 from larbinpy.output.links import NAME, LinkReader
+from larbinpy.page import Outcome, reason
 
 #: Flag of the last page of a run; the first one is before it.
 _LAST = 1 << 31

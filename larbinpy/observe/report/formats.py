@@ -26,7 +26,7 @@ from larbinpy.observe.report.log import (
     until_of,
 )
 from larbinpy.observe.snapshot import Counts, counts_of
-from larbinpy.outcome import Outcome, Trait, having, in_words, left_out_in_words, status_in_words
+from larbinpy.page import Outcome, Trait, having, in_words, left_out_in_words, status_in_words
 from larbinpy.storage.state import State, StateError
 
 _END = "\r\n"

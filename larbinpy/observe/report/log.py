@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from larbinpy.errors import UserError, what_failed
-from larbinpy.outcome import Outcome, Trait, having, is_part, malformed_in
-from larbinpy.page import timestamp
+from larbinpy.page import Outcome, Trait, having, is_part, malformed_in, timestamp
 from larbinpy.storage.state import State, StateError
 from larbinpy.url import site_of
 

@@ -28,7 +28,6 @@ from itertools import islice
 
 from larbinpy.context import Context
 from larbinpy.errors import UserError
-from larbinpy.outcome import Outcome, Trait
 from larbinpy.output.mirror.catalog import (
     FETCHED,
     GONE,
@@ -41,7 +40,7 @@ from larbinpy.output.mirror.catalog import (
 from larbinpy.output.mirror.gone import BEGINNING, GonePages
 from larbinpy.output.mirror.paths import INDEX, Relative, Spelling, original_beside, reference
 from larbinpy.output.mirror.tree import Originals, Tree
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page, Trait
 from larbinpy.parse import Form, form_of, may_link, rewriting
 from larbinpy.storage.files import LineFile, open_folder
 from larbinpy.url import Url, hash64, host_of

@@ -33,10 +33,9 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
-from larbinpy.outcome import Trait, having
 from larbinpy.output.mirror.paths import CATALOG, Spelling, beside, browsable
 from larbinpy.output.mirror.tree import Tree
-from larbinpy.page import Page
+from larbinpy.page import Page, Trait, having
 from larbinpy.parse import Form
 from larbinpy.url import hash64
 

@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import lru_cache
 
-from larbinpy.outcome import Outcome
 from larbinpy.output.mirror.catalog import (
     FETCHED,
     Catalog,
@@ -27,7 +26,7 @@ from larbinpy.output.mirror.catalog import (
 )
 from larbinpy.output.mirror.paths import original_beside, original_of
 from larbinpy.output.mirror.tree import Originals, Tree
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page
 from larbinpy.parse import may_link, read
 from larbinpy.url import Url, host_of
 

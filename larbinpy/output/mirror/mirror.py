@@ -21,10 +21,9 @@ before its page.
 
 import os
 
-from larbinpy.outcome import Outcome
 from larbinpy.output.mirror.paths import INDEX, Place, locate
 from larbinpy.output.mirror.tree import Incoming, enter
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page
 from larbinpy.storage.files import LineFile, enter_folder, open_folder
 from larbinpy.url import Url, fingerprint
 

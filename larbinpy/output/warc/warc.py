@@ -23,10 +23,9 @@ from contextlib import ExitStack, suppress
 from typing import NamedTuple, TypedDict
 
 from larbinpy.dns.lookup import Answer
-from larbinpy.outcome import Outcome
 from larbinpy.output.warc import records
 from larbinpy.output.warc.records import MERGED_LINES, Original, Record, Records, digest
-from larbinpy.page import Page, timestamp
+from larbinpy.page import Outcome, Page, timestamp
 from larbinpy.storage.files import AppendFile, LineFile, create, discard, open_folder
 from larbinpy.url import Url
 

@@ -25,9 +25,9 @@ from larbinpy.console.search.results import found_page, snippet, stored_page
 from larbinpy.console.status.markup import SEARCH
 from larbinpy.database.base import Found, Hit, Stored, Unavailable
 from larbinpy.database.finder import DatabaseFinder
+from larbinpy.database.search.query import Query
+from larbinpy.database.search.query import parse as real_parse
 from larbinpy.database.writer import Writer
-from larbinpy.search.query import Query
-from larbinpy.search.query import parse as real_parse
 from tests.support.databasepages import prepared
 from tests.support.searchable import PAYLOAD, SearchableFinder, no_database, page, pages, parse
 

@@ -16,8 +16,7 @@ from larbinpy.fetch.options import RequestOptions
 from larbinpy.frontier.lifecycle import Judgement
 from larbinpy.login.exchange import Grant
 from larbinpy.login.spec import Login, Method
-from larbinpy.outcome import ENDS_SESSION, Outcome, of_status
-from larbinpy.page import Page
+from larbinpy.page import ENDS_SESSION, Outcome, Page, of_status
 from larbinpy.url import Ask, Url
 
 SITE = "http://a.test"

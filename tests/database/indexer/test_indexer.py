@@ -9,9 +9,8 @@ import pytest
 from larbinpy.database.base import DatabaseError, Unavailable
 from larbinpy.database.indexer.indexer import Covered, Indexer, Report
 from larbinpy.database.indexer.reader import ReadOptions, read_page
-from larbinpy.outcome import Outcome
-from larbinpy.page import Page
-from larbinpy.revisit.round import DueAsk, DuePage
+from larbinpy.database.revisit.round import DueAsk, DuePage
+from larbinpy.page import Outcome, Page
 from larbinpy.storage import spool
 from larbinpy.storage.spool import Position, SpoolWriter
 from larbinpy.url import Url

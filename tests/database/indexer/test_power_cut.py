@@ -17,8 +17,7 @@ import pytest
 from larbinpy.database.indexer.indexer import Covered, Indexer, Report
 from larbinpy.database.indexer.reader import ReadOptions, read_page
 from larbinpy.database.writer import Writer
-from larbinpy.outcome import Outcome
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page
 from larbinpy.storage import spool
 from larbinpy.storage.spool import Position, SpoolMark, SpoolWriter
 from larbinpy.url import Url

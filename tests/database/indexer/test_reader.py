@@ -16,8 +16,7 @@ from larbinpy.database.indexer.reader import (
     unreadable,
 )
 from larbinpy.database.preparation import Dated, Gone, Prepared, Unchanged, Visit, target_of
-from larbinpy.outcome import Outcome
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page
 from larbinpy.storage.spool import Position, Spooled
 from larbinpy.url import Url
 

@@ -19,8 +19,7 @@ from larbinpy.database.indexer.reader import DAMAGED, FRAME, MOST_MEMORY
 from larbinpy.database.preparation import Gone, Visit
 from larbinpy.loop import child
 from larbinpy.loop.poller import Poller
-from larbinpy.outcome import Outcome
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page
 from larbinpy.storage import spool
 from larbinpy.storage.spool import Position, Spooled, SpoolWriter, walk
 from larbinpy.url import Url

@@ -13,12 +13,11 @@ from larbinpy.config import Config
 from larbinpy.database.indexer.reader import ReadOptions, read_page
 from larbinpy.database.preparation import Prepared
 from larbinpy.database.sources import DAMAGED, Payloads, find, media_type, page_in, url_at
-from larbinpy.outcome import Outcome
 from larbinpy.output.mirror.browsable import BrowsableMirror
 from larbinpy.output.mirror.mirror import MirrorOutput
 from larbinpy.output.mirror.paths import CATALOG, locate, original_beside
 from larbinpy.output.save import SaveOutput
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page
 from larbinpy.storage.spool import Spooled
 from larbinpy.url import Url, canonical
 from tests.support.contexts import make_context

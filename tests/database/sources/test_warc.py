@@ -15,9 +15,8 @@ from larbinpy.database.indexer.reader import ReadOptions, read_page
 from larbinpy.database.preparation import Prepared
 from larbinpy.database.sources import Payloads, SourceError, find
 from larbinpy.errors import UserError
-from larbinpy.outcome import Outcome
 from larbinpy.output.warc.warc import WarcOutput
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page
 from larbinpy.storage.spool import Spooled
 from larbinpy.url import Url
 from tests.support.warcmaking import Archive

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from larbinpy.database.revisit.plan import Evidence, Schedule
 from larbinpy.database.sqlite.file import connect
 from larbinpy.database.writing.scheduling import Scheduling
-from larbinpy.revisit.plan import Evidence, Schedule
 
 DAY = 86_400.0
 

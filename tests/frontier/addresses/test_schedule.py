@@ -9,7 +9,7 @@ from larbinpy.frontier.addresses import IPSite
 from larbinpy.frontier.politeness import SiteSettings
 from larbinpy.frontier.schedule import IPSites
 from larbinpy.frontier.site import NamedSite, UrlTotals
-from larbinpy.outcome import Outcome
+from larbinpy.page import Outcome
 from larbinpy.url import Url
 from tests.support.frontiers import DEAD, MANY, SILENT, left_alone, reply, site_settings, together
 

@@ -6,7 +6,7 @@ import pytest
 
 from larbinpy.config.rule import parse_rule
 from larbinpy.frontier.rules import LiveRules
-from larbinpy.outcome import Outcome
+from larbinpy.page import Outcome
 from larbinpy.parse import Kind, Link
 from larbinpy.storage.sizes import FrontierSizes, StoreSizes
 from larbinpy.url import Url

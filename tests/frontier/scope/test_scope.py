@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from larbinpy.config import SETTINGS
 from larbinpy.config.rule import parse_rule
 from larbinpy.frontier.scope import Candidate, Reason, Scope, within_domains, without_extensions
-from larbinpy.outcome import Outcome
+from larbinpy.page import Outcome
 from larbinpy.parse import Kind, Link
 from larbinpy.parse.link import PackedLinks
 from larbinpy.url import Url

@@ -4,7 +4,7 @@ import pytest
 
 from larbinpy.frontier.frontier import SavedDigests
 from larbinpy.frontier.sites import ClosedSites, DistinctCounter, ExpiringTimes, pauses
-from larbinpy.outcome import Outcome
+from larbinpy.page import Outcome
 from larbinpy.storage.seen import Seen
 from tests.support.frontiers import together
 

@@ -6,8 +6,7 @@ import pytest
 
 import larbinpy.frontier.site as states
 from larbinpy.frontier.site import TRANSITIONS, Event, NamedSite, State, UrlTotals
-from larbinpy.outcome import Outcome
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page
 from larbinpy.url import GUESS, Aim, Purpose, Url
 from tests.support.frontiers import held_by, site_settings
 

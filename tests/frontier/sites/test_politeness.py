@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from larbinpy.frontier.politeness import Pace, Waits, retry_after
-from larbinpy.outcome import Outcome
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page
 from larbinpy.url import Url
 
 URL = Url("http://a.test/", 0)

@@ -12,7 +12,7 @@ from larbinpy.dns.lookup import Answer
 from larbinpy.frontier.site import State, number_of_pages
 from larbinpy.observe import explain
 from larbinpy.observe.snapshot import site_tables
-from larbinpy.outcome import Outcome
+from larbinpy.page import Outcome
 from larbinpy.storage.sizes import FrontierSizes
 from larbinpy.url import Url
 from tests.frontier.test_frontier import Crawl

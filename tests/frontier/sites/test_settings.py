@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from larbinpy.config.kinds import Hours
 from larbinpy.frontier.politeness import Quota, SiteHours, SiteLimits, SiteSettings
 from larbinpy.observe import explain
-from larbinpy.outcome import Outcome
+from larbinpy.page import Outcome
 from larbinpy.parse import Kind, Link
 from larbinpy.storage.site_counts import SiteCounts
 from larbinpy.storage.sizes import FrontierSizes

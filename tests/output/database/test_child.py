@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from larbinpy.database.indexer.indexer import Covered, Report
+from larbinpy.database.revisit.round import DueAsk, DuePage
 from larbinpy.errors import UserError
 from larbinpy.loop.clock import clock
 from larbinpy.loop.poller import Poller
 from larbinpy.output.database import IndexerChild
-from larbinpy.revisit.round import DueAsk, DuePage
 from larbinpy.storage.spool import Position
 
 PATIENCE = 30.0

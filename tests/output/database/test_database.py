@@ -7,10 +7,9 @@ from typing import Any, cast
 import pytest
 
 from larbinpy.database.indexer.indexer import Report
-from larbinpy.outcome import Outcome
 from larbinpy.output.database import DatabaseOutput, IndexerChild
 from larbinpy.output.plug import Durable, FailureListener, Feeder, SeveralOutputs
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page
 from larbinpy.storage import spool
 from larbinpy.storage.spool import SpoolWriter, walk
 from larbinpy.url import Url

@@ -7,11 +7,10 @@ from typing import cast
 import pytest
 
 from larbinpy.database.indexer.indexer import Report
-from larbinpy.outcome import Outcome
+from larbinpy.database.revisit.round import DuePage, Visits
 from larbinpy.output.database import IndexerChild, VisitingOutput
 from larbinpy.output.plug import NO_REFRESH, SeveralOutputs
-from larbinpy.page import Page
-from larbinpy.revisit.round import DuePage, Visits
+from larbinpy.page import Outcome, Page
 from larbinpy.storage import spool
 from larbinpy.url import Url
 from tests.support.fakechild import FakeChild

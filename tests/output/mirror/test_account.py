@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from larbinpy.outcome import Outcome
 from larbinpy.output.mirror.catalog import Account, Catalog, Refreshed
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page
 from larbinpy.url import Url
 
 

@@ -21,13 +21,12 @@ from hypothesis import strategies as st
 
 from larbinpy.config import Config
 from larbinpy.errors import UserError
-from larbinpy.outcome import Outcome
 from larbinpy.output.mirror.browsable import BrowsableMirror
 from larbinpy.output.mirror.catalog import NAME, Catalog, is_rewritten
 from larbinpy.output.mirror.paths import Spelling, original_of
 from larbinpy.output.modes import open_outputs
 from larbinpy.output.plug import Outputs
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page
 from larbinpy.url import Url, canonical
 from tests.output.mirror.test_mirror import killed_at, near_urls, victim
 from tests.support.contexts import make_context

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from larbinpy.config import Config
-from larbinpy.outcome import Outcome
 from larbinpy.output.mirror.browsable import BrowsableMirror
 from larbinpy.output.mirror.tree import Tree
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page
 from larbinpy.url import Url
 from tests.support.contexts import make_context
 

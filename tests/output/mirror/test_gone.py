@@ -10,10 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from larbinpy.config import Config
-from larbinpy.outcome import Outcome
 from larbinpy.output.mirror.browsable import BrowsableMirror
 from larbinpy.output.mirror.catalog import Catalog
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page
 from larbinpy.url import Url
 from tests.support.contexts import make_context
 

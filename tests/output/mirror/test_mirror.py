@@ -13,9 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from larbinpy.outcome import Outcome
 from larbinpy.output.mirror.mirror import MirrorOutput
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page
 from larbinpy.url import Url, canonical
 from tests.support.moments import moments
 from tests.support.smallfiles import small_files

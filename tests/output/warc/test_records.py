@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from larbinpy.outcome import Outcome
 from larbinpy.output.warc.records import Original, Records, digest, request_head, response_head
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page
 from larbinpy.url import Url
 from tests.support.warcs import Found, records
 

@@ -14,9 +14,8 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from larbinpy.dns.lookup import Answer
-from larbinpy.outcome import Outcome
 from larbinpy.output.warc.warc import WarcOutput
-from larbinpy.page import Page
+from larbinpy.page import Outcome, Page
 from larbinpy.url import Url
 from tests.support.faultydisk import CHANGES, FaultyDisk, Killed
 from tests.support.warcs import captures, records, warcs

@@ -1,0 +1,298 @@
+"""Main text and the rest of the visible text of an HTML page, from its tree.
+
+Tells boilerplate from content by the tags, roles, classes and ids of elements.
+
+The words are those that sites agree on. Each was kept because it made the main text better, on
+pages of several kinds and in both halves of two sets of pages.
+"""
+
+import re
+from itertools import chain, islice
+from typing import NamedTuple
+
+from turbohtml import Document, Element, Node, PlainText
+
+from larbinpy.database.content.content import CELL, lines
+from larbinpy.database.content.hidden import Sheets, hidden, remove_unseen, styled, unreadable
+
+#: Elements that are never main text, by tag and by role.
+TAGS = frozenset(
+    (
+        *("nav", "header", "footer", "aside", "menu", "figcaption"),
+        *("form", "button", "select", "textarea"),
+    )
+)
+ROLES = frozenset(
+    (
+        *("banner", "navigation", "menu", "menubar", "toolbar", "tablist", "search"),
+        *("complementary", "contentinfo", "dialog", "alertdialog"),
+    )
+)
+#: Words of a class or id, which stand between separators or at changes of case.
+_LIST = """
+    nav navbar navigation sidenav topnav mainnav subnav menu megamenu submenu toolbar topbar footer
+    masthead banner sidebar sidebars aside rail breadcrumb breadcrumbs crumbs pager pagination jump
+    skiplink language leftsidebar rightsidebar
+    ad ads advert adverts advertisement advertising sponsor sponsors sponsored promo promos
+    promotion outbrain taboola paywall
+    share sharing social socials newsletter newsletters subscribe subscription signup signin login
+    cookie cookies consent gdpr popup popups modal lightbox offcanvas drawer tooltip notice notices
+    disclaimer copyright
+    related recommend recommended recommendations recirc trending popular
+    comment comments respond reviews customerreview productreview feedback ratings
+    bio author byline timestamp meta metadata avatar flair badge badges signature tag tags
+    caption credit credits attribution gallery
+    filters facet sort actions buttons button btn
+    visuallyhidden visually sr screenreader
+"""
+_WORDS = frozenset(
+    form for word in _LIST.split() for form in (word, word.capitalize(), word.upper())
+)
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
+#: Characters of names that are looked at, and classes that are remembered.
+_LONGEST = 300
+_MOST = 1 << 14
+
+
+def is_boilerplate(names: str) -> bool:
+    """Whether an element with the classes, or the id, `names` is most likely boilerplate."""
+    names = names[:_LONGEST]
+    if names.islower():
+        # Faster than an expression, and true of most names.
+        words = names.replace("_", "-").replace(" ", "-").split("-")
+    else:
+        words = _WORD.findall(names)
+    return not _WORDS.isdisjoint(words)
+
+
+class _Classes(dict[str, bool]):
+    """`is_boilerplate` of classes, which the pages of a site share; most ids are of one page."""
+
+    def __missing__(self, names: str) -> bool:
+        found = is_boilerplate(names)
+        if len(names) <= _LONGEST:
+            if len(self) >= _MOST:
+                self.clear()
+            self[names] = found
+        return found
+
+
+CLASSES = _Classes()
+
+
+#: Characters of each text; a page keeps less.
+LONGEST = 1 << 21
+_PLAIN = PlainText(bullet="", table_cell_separator=CELL, layout="strict")
+#: Shares of the text: an element with the name of boilerplate is none if it is larger; nearly all
+#: paragraphs are the main text.
+_LARGEST = 0.3
+_NEARLY_ALL = 0.8
+#: A page that is empty without scripts has its text in <noscript>, if at all: these are the
+#: characters that it takes, and how many times the length of all other text.
+_UNSCRIPTED = 1000
+_INSTEAD = 4
+#: Characters of a paragraph that counts, and elements around it that are looked at.
+_PARAGRAPH = 40
+_PARAGRAPHS = ("p", "pre", "blockquote")
+_LEVELS = 12
+#: Names of these are about the layout of the whole, or about a term, not about what they are.
+_NOT_BY_NAME = frozenset(("body", "main", "article", "h1", "h2", "h3", "dt"))
+#: Highlighters call parts of a program comment, tag or meta.
+_PROGRAMS = "pre,code,dt,body"
+_NO_PROGRAM = ":not(pre,code,dt)>"
+_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+#: Words of an id for layout: more are those of a heading.
+_LAYOUT = 2
+_SLUG = re.compile(r"[\W_]+")
+
+
+class Texts(NamedTuple):
+    """The text that a reader sees of a page, in two parts.
+
+    Both are normalised: no control characters, no runs of blanks but the indentation of programs,
+    one block a line.
+    """
+
+    #: The main text: article, description, list, thread with its posts.
+    main: str
+    #: The rest of the visible text: menus, footers, sidebars, forms.
+    rest: str
+    #: The element of the main text, without the rest; its headings and images are those of it.
+    node: Node
+
+
+def split(tree: Document) -> Texts:
+    """Return the texts of an HTML page. Changes the tree: what else it says is read before.
+
+    Texts in JSON-LD are not asked: where they are longer than what a reader sees, they are no
+    better (WCXB, AEB). Never raises.
+    """
+    sheets = Sheets(tree)
+    unscripted = list(tree.iter_elements("noscript"))
+    remove_unseen(tree)
+    body = next(tree.iter_elements("body"), None)
+    if body is None:
+        return Texts(lines(tree.to_text(_PLAIN), LONGEST), "", tree)
+    _remove_hidden(tree, sheets)
+    aside = Element("div")
+    body.append(aside)
+    aside.extract()  # an element that was in the tree takes others faster
+    _part(body, aside)
+    _prune(body, aside)
+    node, main, rest = _main(body)
+    rest = f"{rest}\n{aside.to_text(_PLAIN)}"
+    main, rest = lines(main, LONGEST), lines(rest, LONGEST)
+    if unscripted:
+        instead = "\n".join(each.to_text(_PLAIN) for each in unscripted)
+        if len(instead) >= max(_UNSCRIPTED, _INSTEAD * (len(main) + len(rest))):
+            main = lines(instead, LONGEST)
+    return Texts(main, rest, node)
+
+
+def _part(body: Element, aside: Element) -> None:
+    """Part what a reader sees apart, but `to_text` does not."""
+    for each in list(body.iter_elements(("ul", "ol", "rt", "a", "option", "blockquote"))):
+        tag, before = each.tag, each.previous_sibling
+        if tag in ("ul", "ol"):
+            each.tag = "div"  # numbers of items are no text, and what is between items is
+        elif tag == "blockquote":
+            each.tag = "p"  # a quotation is indented as if it were a program
+        elif tag == "rt":
+            _move(each, aside)  # how to read a word, in the middle of it
+        elif tag == "option" or (isinstance(before, Element) and before.tag in ("a", "div")):
+            each.tag = "div"
+
+
+def _remove_hidden(tree: Document, sheets: Sheets) -> None:
+    """Remove what CSS hides."""
+    inline = styled(tree)
+    for found in (hidden, unreadable):
+        for each in list(found(tree, sheets, inline)):
+            # Many a page hides all of itself until its script has run.
+            if each.tag not in ("html", "body", "main"):
+                each.extract()
+
+
+def _main(body: Element) -> tuple[Element, str, str]:
+    """Return the element that the main text stands in, its text, and that of the rest of `body`.
+
+    Takes the element out of `body`, if it is another one.
+    """
+    node, text, rest = body, "", ""
+    for found in (
+        [*body.iter_elements("main"), *body.select("[role=main]")],
+        list(body.iter_elements("article")),
+    ):
+        if len(found) == 1:
+            text, rest = _take_out(found[0], body)
+            if text:
+                node = found[0]
+                break
+    smallest = _around_paragraphs(node)
+    if smallest is not node:
+        inner, more = _take_out(smallest, node)
+        if inner:
+            return smallest, inner, f"{rest}\n{more}"
+    return node, text or node.to_text(_PLAIN), rest
+
+
+def _take_out(element: Element, whole: Element) -> tuple[str, str]:
+    """Take `element` out of `whole`, if most of the text is in it; return both texts, or none."""
+    text = element.to_text(_PLAIN)
+    parent, behind = element.parent, element.next_sibling
+    element.extract()
+    rest = whole.to_text(_PLAIN)
+    if len(text) > len(rest):
+        return text, rest
+    if behind is not None:
+        behind.insert_before(element)
+    elif isinstance(parent, Element):
+        parent.append(element)
+    return "", ""
+
+
+def _around_paragraphs(node: Element) -> Element:
+    """Return the smallest element that holds nearly all paragraphs of `node`."""
+    own: dict[Element, int] = {}
+    for paragraph in node.iter_elements(_PARAGRAPHS):
+        length = len(paragraph.text)
+        parent = paragraph.parent
+        if length >= _PARAGRAPH and isinstance(parent, Element):
+            own[parent] = own.get(parent, 0) + length
+    if not own:
+        return node
+    within: dict[Element, int] = {}
+    for parent, length in own.items():
+        for each in islice(chain((parent,), parent.ancestors), _LEVELS):
+            if each == node or not isinstance(each, Element):
+                break
+            within[each] = within.get(each, 0) + length
+    enough = _NEARLY_ALL * sum(own.values())
+    heaviest = max(own, key=own.__getitem__)
+    for each in islice(chain((heaviest,), heaviest.ancestors), _LEVELS):
+        if each == node or not isinstance(each, Element):
+            break
+        if within[each] >= enough:
+            return each
+    return node
+
+
+def _prune(body: Element, aside: Element) -> None:
+    """Move boilerplate of `body` to `aside`: by tags and roles, and then by names."""
+    kept: set[Node] = set()
+    main = [*body.iter_elements(("h1", "main")), *body.select("[itemprop=articleBody]")]
+    roles = [(each, each.attr("role")) for each in body.select("[role]")]
+    main += [each for each, role in roles if role == "main"]
+    for each in main:
+        kept.add(each)
+        kept.update(each.ancestors)
+    longest = _LARGEST * len(body.text)
+    apart = [each for each, role in roles if role in ROLES]
+    for each in chain(apart, list(body.iter_elements(TAGS))):
+        # An element that was moved keeps the elements within it.
+        if (
+            each not in kept
+            and each.closest("body")
+            and (each.tag != "header" or not each.closest("article,main"))
+        ):
+            _move(each, aside)
+    identified = body.select(f"{_NO_PROGRAM}[id]")
+    named = [each for each in identified if is_boilerplate(each.attr("id") or "")]
+    named = [each for each in named if not _is_slug(each)]
+    named += [
+        each for each in body.select(f"{_NO_PROGRAM}[class]") if CLASSES[each.attr("class") or ""]
+    ]
+    for each in named:
+        if (
+            each not in kept
+            and each.tag not in _NOT_BY_NAME
+            and each.closest(_PROGRAMS) == body
+            and len(each.text) < longest
+        ):
+            _move(each, aside)
+
+
+def _is_slug(element: Element) -> bool:
+    """Whether an element has its id from its text.
+
+    Tools for documentation make the ids of sections of their headings: "file-menu", with a link in
+    the heading to itself.
+    """
+    name = element.attr("id") or ""
+    if element.tag in _HEADINGS:
+        return True
+    if element.tag not in ("section", "div"):
+        return False
+    heading = next(element.iter_elements(_HEADINGS), None)
+    if heading is None:
+        return False
+    if any(link.attr("href") == f"#{name}" for link in heading.select("[href]")):
+        return True
+    slug = set(_SLUG.split(name.lower()))
+    return len(slug) > _LAYOUT and slug <= set(_SLUG.split(heading.text.lower()))
+
+
+def _move(element: Element, aside: Element) -> None:
+    # A button or a badge stands apart, so it does not become one word with its neighbours.
+    element.tag = "div"
+    aside.append(element)

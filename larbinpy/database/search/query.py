@@ -1,0 +1,336 @@
+"""The query language: what a user typed, as values that each database compiles to its own.
+
+Values of the query's operators: site:, lang:, type: and since:.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+
+from larbinpy.database.search.segment import (
+    QUESTION_BIGRAMS,
+    Form,
+    RunKind,
+    forms,
+    kind_of,
+    parts,
+    simplify,
+    stop_words,
+)
+from larbinpy.page import timestamp
+
+#: Languages by their English and their own names.
+_LANGUAGES = {
+    "arabic": "ar",
+    "bulgarian": "bg",
+    "chinese": "zh",
+    "mandarin": "zh",
+    "中文": "zh",
+    "汉语": "zh",
+    "漢語": "zh",
+    "czech": "cs",
+    "čeština": "cs",
+    "danish": "da",
+    "dansk": "da",
+    "dutch": "nl",
+    "nederlands": "nl",
+    "english": "en",
+    "finnish": "fi",
+    "suomi": "fi",
+    "french": "fr",
+    "français": "fr",
+    "francais": "fr",
+    "german": "de",
+    "deutsch": "de",
+    "greek": "el",
+    "ελληνικά": "el",
+    "hebrew": "he",
+    "hindi": "hi",
+    "hungarian": "hu",
+    "magyar": "hu",
+    "indonesian": "id",
+    "italian": "it",
+    "italiano": "it",
+    "japanese": "ja",
+    "日本語": "ja",
+    "korean": "ko",
+    "한국어": "ko",
+    "norwegian": "no",
+    "norsk": "no",
+    "persian": "fa",
+    "farsi": "fa",
+    "polish": "pl",
+    "polski": "pl",
+    "portuguese": "pt",
+    "português": "pt",
+    "portugues": "pt",
+    "romanian": "ro",
+    "russian": "ru",
+    "русский": "ru",
+    "spanish": "es",
+    "español": "es",
+    "espanol": "es",
+    "swedish": "sv",
+    "svenska": "sv",
+    "thai": "th",
+    "turkish": "tr",
+    "türkçe": "tr",
+    "ukrainian": "uk",
+    "українська": "uk",
+    "vietnamese": "vi",
+}
+_TYPES = {
+    "text": "text/plain",
+    "txt": "text/plain",
+    "htm": "html",
+    "xhtml": "application/xhtml+xml",
+    "rss": "application/rss+xml",
+    "atom": "application/atom+xml",
+    "js": "javascript",
+    "md": "markdown",
+    "word": "application/msword",
+    "doc": "application/msword",
+}
+_UNITS = {"h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
+_AGO = re.compile(r"(\d{1,5})\s*([hdwmy])(?:ours?|ays?|eeks?|onths?|ears?)?", re.IGNORECASE)
+_DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
+
+
+def host_of(text: str) -> str | None:
+    """The host of a URL or what was typed for it, in lower case: "example.com", "a.b:8080"."""
+    host = re.sub(r"^[a-z]+://", "", text.lower())
+    host = re.split(r"[/?#]", host, maxsplit=1)[0].rpartition("@")[2].strip(".*")
+    if not host.isascii():
+        try:
+            host = host.encode("idna").decode("ascii")
+        except UnicodeError:
+            return None
+    return host if re.fullmatch(r"[a-z0-9._:\[\]-]{1,255}", host) else None
+
+
+def language_of(text: str) -> str | None:
+    """ISO 639-1 of a language: "de" of "de", "DE-at", "German" and "Deutsch"."""
+    text = text.lower()
+    if text in _LANGUAGES:
+        return _LANGUAGES[text]
+    code = re.fullmatch(r"([a-z]{2,3})(?:[-_][a-z0-9_-]+)?", text)
+    return code[1] if code else None
+
+
+def type_of(text: str) -> str | None:
+    """A media type or its last part, in lower case."""
+    text = text.lower().lstrip(".")
+    text = _TYPES.get(text, text)
+    return text if re.fullmatch(r"[a-z0-9][a-z0-9.+/-]{0,80}", text) else None
+
+
+def since_of(text: str, now: float) -> str | None:
+    """The time that "7d", "2w", "2026", "2026-01-31", "yesterday" mean, ISO 8601 in UTC."""
+    today = datetime.fromtimestamp(now, UTC)
+    midnight = today.replace(hour=0, minute=0, second=0, microsecond=0)
+    text = text.lower()
+    try:
+        if text in ("today", "yesterday"):
+            when = midnight - timedelta(days=text == "yesterday")
+        elif ago := _AGO.fullmatch(text):
+            when = today - timedelta(days=int(ago[1]) * _UNITS[ago[2]])
+        elif date := _DATE.fullmatch(text):
+            year, month, day = (int(number or 1) for number in date.groups())
+            when = datetime(year, month, day, tzinfo=UTC)
+        else:
+            when = datetime.fromisoformat(text.upper())
+            when = (when if when.tzinfo else when.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+    return timestamp(when.timestamp())
+
+
+#: Operators that filter pages, and the functions that read their values: of the text and the time
+#: now, Unix time, they make the value of the field of `Query`, or None if the text makes no sense.
+FILTERS: dict[str, Callable[[str, float], str | None]] = {
+    "site": lambda text, now: host_of(text),
+    "lang": lambda text, now: language_of(text),
+    "type": lambda text, now: type_of(text),
+    "since": since_of,
+}
+
+
+__all__ = ["Form", "Item", "Query", "parse"]
+
+#: Characters and items of a query that are read.
+LONGEST = 1000
+MOST = 32
+MOST_PARTS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A word, a phrase or the beginning of a word. A page has it if it has any of its forms."""
+
+    #: As typed, without operators.
+    text: str
+    #: Alternatives: the stems that the word has in the languages of the database.
+    forms: tuple[Form, ...]
+    #: "title" for intitle:, "url" for inurl:, else None: anywhere.
+    field: str | None = None
+    #: So frequent that it is left out if others remain (stop words).
+    common: bool = False
+    #: Single tokens to rank pages by if none has all items: the bigrams of Chinese text, the
+    #: words of os.path.join. Empty: the forms themselves.
+    parts: tuple[Form, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query: a page is found if it has all `wanted`, no `unwanted`, and passes the filters."""
+
+    wanted: tuple[Item, ...] = ()
+    unwanted: tuple[Item, ...] = ()
+    #: Host, or domain with all its hosts, in lower case.
+    site: str | None = None
+    lang: str | None = None
+    #: Media type, or its last part: "application/pdf", "pdf".
+    type: str | None = None
+    #: Fetched at or after this time, ISO 8601.
+    since: str | None = None
+    #: Filters that a page must not pass: "site", "lang", "type" or "since", and its value.
+    excluded: tuple[tuple[str, str], ...] = ()
+    #: Hints for the user: operators that were taken as words, text that was cut.
+    notes: tuple[str, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it asks for nothing."""
+        filters = self.site, self.lang, self.type, self.since
+        return not (self.wanted or self.excluded or any(filters))
+
+
+#: An optional minus, an optional operator, and a phrase in quotes (the last may lack its end) or
+#: what stands until the next blank.
+_TERM = re.compile(
+    r"""(?P<minus>-?)(?:(?P<name>[a-z]+)[:：])?(?:["“”„«»＂](?P<phrase>[^"“”„«»＂]*)["“”„«»＂]?"""
+    r"""|(?P<word>[^\s"“”„«»＂]+))""",
+    re.IGNORECASE,
+)
+#: Between words that are looked for separately; other punctuation within a word, as in
+#: os.path.join and C/C++, makes a phrase of it.
+_BETWEEN = re.compile(
+    r"[,;!?()\[\]{}<>|=、。，．；：？！（）［］｛｝「」『』《》〈〉【】〔〕…\x00-\x1f]+"
+)
+_FIELDS = {"intitle": "title", "inurl": "url"}
+_OPERATORS = FILTERS.keys() | _FIELDS.keys()
+#: Operators of other engines.
+_FOREIGN = re.compile(r"(?<!\S)(?:AND|OR|NOT|NEAR)(?!\S)")
+
+
+@dataclass(slots=True)
+class _Draft:
+    languages: Sequence[str]
+    now: float
+    wanted: list[Item] = field(default_factory=list)
+    unwanted: list[Item] = field(default_factory=list)
+    filters: dict[str, str] = field(default_factory=dict)
+    excluded: dict[tuple[str, str], None] = field(default_factory=dict)
+    notes: dict[str, None] = field(default_factory=dict)
+    #: Terms that were read already: minus, operator and text.
+    seen: set[tuple[bool, str, str]] = field(default_factory=set)
+
+    #: Words that are no phrases, beginnings or words of a field.
+    words: set[str] = field(default_factory=set)
+
+    def note(self, text: str) -> None:
+        self.notes[text] = None
+
+    def query(self) -> Query:
+        if self.unwanted and not (self.wanted or self.filters or self.excluded):
+            self.note("nothing to leave the words with a minus out of: they are searched for")
+            self.wanted, self.unwanted = self.unwanted, []
+        get = self.filters.get
+        filters = get("site"), get("lang"), get("type"), get("since")
+        wanted = tuple(self._marked(self.wanted))
+        excluded, notes = tuple(self.excluded), tuple(self.notes)
+        return Query(wanted, tuple(self.unwanted), *filters, excluded=excluded, notes=notes)
+
+    def _marked(self, items: list[Item]) -> Iterator[Item]:
+        """The items, with those marked that are common."""
+        normal = {word: simplify(word.lower()) for word in self.words}
+        common = stop_words(normal.values(), self.languages)
+        for item in items:
+            yield replace(item, common=not item.field and normal.get(item.text) in common)
+
+
+def parse(text: str, languages: Sequence[str], now: float) -> Query:
+    """Read what a user typed. Any text is a query; oddities are said in its `notes`.
+
+    `languages` of the database's pages, ISO 639-1, the most frequent first; `now` in seconds since
+    1970, from which since:7d counts.
+    """
+    draft = _Draft(languages, now)
+    if len(text) > LONGEST:
+        text = text[:LONGEST]
+        draft.note(f"only the first {LONGEST} characters were read")
+    for foreign in _FOREIGN.findall(text):
+        draft.note(f"{foreign} is a word here: pages are found that have all words")
+    for term in _TERM.finditer(text):
+        if len(draft.seen) >= MOST:
+            draft.note(f"only the first {MOST} words were read")
+            break
+        _read(term, draft)
+    return draft.query()
+
+
+def _read(term: re.Match[str], draft: _Draft) -> None:
+    minus, name = bool(term["minus"]), (term["name"] or "").lower()
+    value = term["word"] or (term["phrase"] or "").strip()
+    if (minus, name, value) in draft.seen:
+        return
+    draft.seen.add((minus, name, value))
+    if name in FILTERS:
+        _filter(name, value, minus, draft)
+        return
+    if value[:-1].lower() in _OPERATORS and value[-1] in ":：":
+        draft.note(f"{value} is a word here: nothing follows it")
+    column = _FIELDS.get(name)
+    if name and column is None:
+        value = f"{name}:{value}"
+    items = draft.unwanted if minus else draft.wanted
+    if term["phrase"] is not None:
+        _add(items, Item(value, forms(value, draft.languages), column))
+        return
+    # A minus belongs to all of a word.
+    for word in [value] if minus else _BETWEEN.split(value):
+        text, prefix = word.strip("*"), word.endswith("*")
+        if prefix and len(text) == 1 and kind_of(text) is RunKind.WORD:
+            prefix = False
+            draft.note(
+                f"{word} is the word {text}: the beginning of a word has two letters or more"
+            )
+        found = forms(text, draft.languages, prefix)
+        _add(items, Item(word, found, column, parts=_parts(text, draft.languages)))
+        if not prefix and column is None:
+            draft.words.add(word)
+
+
+def _parts(text: str, languages: Sequence[str]) -> tuple[Form, ...]:
+    found = parts(text, languages)[:MOST_PARTS]
+    telling = (form for form in found if QUESTION_BIGRAMS.isdisjoint(form.tokens))
+    return tuple(telling) or found
+
+
+def _add(items: list[Item], item: Item) -> None:
+    if item.forms and item not in items and len(items) < MOST:
+        items.append(item)
+
+
+def _filter(name: str, value: str, minus: bool, draft: _Draft) -> None:
+    shown = f"{'-' * minus}{name}:{value[:40]}"
+    read = FILTERS[name](value, draft.now)
+    if read is None:
+        draft.note(f"{shown} is not known: it was left out")
+    elif minus:
+        draft.excluded[name, read] = None
+    else:
+        if draft.filters.get(name, read) != read:
+            draft.note(f"only the last {name}: counts")
+        draft.filters[name] = read

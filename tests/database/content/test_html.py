@@ -1,0 +1,162 @@
+"""`larbinpy.database.content.read` of HTML pages."""
+
+import json
+
+import pytest
+
+from larbinpy.database.content import Image, Outlink, read
+from tests.support.contents import AT, content, page
+
+
+def test_a_page_says_what_it_is() -> None:
+    fact = {
+        "@type": "NewsArticle",
+        "author": {"name": "A. Writer"},
+        "datePublished": "2026-06-13T08:00:00+02:00",
+        "commentCount": 7,
+    }
+    found = content(
+        f"""<html lang=en-GB><head><title>One thing | Example</title>
+        <meta property=og:site_name content=Example><meta name=description content="It  is\x01 so.">
+        <meta property=og:image content=/i.png><link rel=canonical href=/canonical>
+        <meta property=article:modified_time content=2026-07-01>
+        <script type=application/ld+json>{json.dumps(fact)}</script></head>
+        <body><article><h1>One thing<a href=#one>\u00b6</a></h1><p>Text of it.
+        <img src=a.png alt="A  picture"><img src=c.gif width=1 height=1>
+        <h2>Two <svg><title>Icon</title></svg></h2></article>"""
+    )
+    assert found.title == "One thing"
+    assert found.headings == ["One thing | Example", "One thing", "Two"]
+    assert (found.site_name, found.summary, found.author) == ("Example", "It is so.", "A. Writer")
+    assert found.image == "http://www.example.test/i.png"
+    assert found.canonical == "http://www.example.test/canonical"
+    assert (found.published, found.modified) == ("2026-06-13T08:00:00+02:00", "2026-07-01")
+    assert (found.comments, found.clicks, found.lang) == (7, None, "en")
+    assert found.images == [Image("http://www.example.test/a/a.png", "A picture")]
+    assert found.facts == [fact]
+    assert "Text of it." in found.text
+    assert not found.noindex
+    assert not found.trouble
+
+
+def test_the_first_canonical_counts() -> None:
+    found = content("<link rel=canonical href=/one><link rel=canonical href=/two>")
+    assert found.canonical == "http://www.example.test/one"
+
+
+def test_links_and_elements_declare_what_meta_does_not() -> None:
+    about = "<link rel=image_src href=/i.png>"
+    for author in ("<a rel=author href=/w>A. Writer</a>", "<b itemprop=author>A. Writer</b>"):
+        found = content(f"{about}<h1>One</h1><p>Text of it. {author}")
+        assert (found.image, found.author) == ("http://www.example.test/i.png", "A. Writer")
+    more = "<meta property=og:image content=/og.png><meta name=author content='W. Idget'>"
+    found = content(f"{about}{more}<p>Text of it. <a rel=author href=/w>A. Writer</a>")
+    assert (found.image, found.author) == ("http://www.example.test/og.png", "W. Idget")
+
+
+def test_a_page_may_be_dated_of_tomorrow() -> None:
+    """Where it comes from, the day has begun; AT is of the 21st."""
+    markup = "<meta name=date content=2026-09-{}>"
+    assert content(markup.format(22)).published == "2026-09-22"
+    assert content(markup.format(23)).published is None
+
+
+def test_images_that_come_late() -> None:
+    """Where there is no `src`; a template is no address."""
+    found = content(
+        """<article><h1>One</h1><p>Text of it, which is long enough to be the main one.
+        <img data-src=b.png><img src="data:image/gif;base64,R0" data-original=/c.png>
+        <img data-src="{{path}}/d.jpg"><img data-src="{{path}}/e.jpg" data-lazy-src=e.jpg>
+        <img data-lazy-src=on></article>"""
+    )
+    names = [image.url.removeprefix("http://www.example.test/") for image in found.images]
+    assert names == ["a/b.png", "c.png", "a/e.jpg"]
+
+
+def test_links_have_anchors() -> None:
+    found = content(
+        """<base href=/b/><a href=one rel="NoFollow x">The  <b>one</b></a><a href=#below>below</a>
+        <a href=two><img src=x alt="Picture of two"></a><a href=three title=Three></a>
+        <a href=http://www.example.test/a/page>self</a><a href=mailto:x@y.test>mail</a>
+        <a href=one#part rel="nofollow x">The one</a><map><area href=four alt=Four></map>"""
+    )
+    start = "http://www.example.test/b/"
+    assert found.links == [
+        Outlink(start + "one", "The one", "nofollow x"),
+        Outlink(start + "two", "Picture of two", ""),
+        Outlink(start + "three", "Three", ""),
+        Outlink(start + "four", "Four", ""),
+    ]
+
+
+def test_links_are_bounded() -> None:
+    found = content("".join(f"<a href=/{n}>{n}" for n in range(5000)))
+    assert len(found.links) == 2000
+    base = "http://www.example.test/" + "x" * 7000 + "/"
+    found = content(f"<base href={base}>" + "".join(f"<a href={n}>{n}" for n in range(5000)))
+    assert sum(len(link.url) for link in found.links) < 1 << 20
+
+
+def test_pages_may_ask_not_to_be_indexed() -> None:
+    assert content("<meta name=robots content='noindex, follow'>").noindex
+    asking = page("<p>x")
+    asking.headers.append(("x-robots-tag", "otherbot: noindex"))
+    assert not read(asking, AT).noindex
+    asking.headers.append(("x-robots-tag", "noindex"))
+    assert read(asking, AT).noindex
+
+
+@pytest.mark.parametrize("header", ["nofollow", "otherbot: noindex", "all"])
+def test_a_header_does_not_take_back_what_the_page_asks(header: str) -> None:
+    asking = page("<meta name=robots content=noindex>")
+    asking.headers.append(("x-robots-tag", header))
+    assert read(asking, AT).noindex
+
+
+def test_wrong_labels_do_not_matter() -> None:
+    title = "\u041f\u0440\u0438\u0432\u0435\u0442, \u043c\u0438\u0440"
+    found = content(f"<title>{title}</title>".encode("utf-16le"))
+    assert (found.title, found.charset) == (
+        "\u041f\u0440\u0438\u0432\u0435\u0442, \u043c\u0438\u0440",
+        "UTF-16LE",
+    )
+
+
+def test_long_texts_are_cut() -> None:
+    for text in ("word " * 400_000, ("<p>" + "word " * 100) * 5000):
+        found = content("<title>t</title><main><p>" + text)
+        assert len(found.text) <= 1 << 20
+        assert "cut" in found.trouble
+
+
+def test_pages_that_were_cut_say_so() -> None:
+    fetched = page("<p>The beginning")
+    fetched.truncated = "length"
+    assert read(fetched, AT).trouble == "only its beginning was fetched"
+    damaged = page(b"%PDF-1.4 and no more", "application/pdf")
+    damaged.truncated = "length"
+    assert read(damaged, AT).trouble == "damaged PDF"
+
+
+def test_hidden_words_are_no_title() -> None:
+    found = content("<title>Font</title><h1><span hidden>Characters</span><span>Font</span></h1>")
+    assert found.title == "Font"
+
+
+def test_signs_of_permalinks_are_no_text() -> None:
+    found = content(
+        """<title>json</title><main role=main><h1>json: a format<a class=headerlink href=#json>¶</a>
+        </h1><h2 id=b><a class=anchor href=#b>§</a>Basic</h2><p>Use <a href=#x>#</a> it.</p>
+        <section id=navigation><h3>Navigation<a href=#navigation> # </a></h3><p>Keys of C#.</p>
+        </section><p><a href=/post>¶</a> <a href=/csharp>C#</a>"""
+    )
+    assert found.title == "json: a format"
+    assert found.headings == ["json: a format", "Basic", "Navigation"]
+    expected = "json: a format\nBasic\nUse it.\nNavigation\nKeys of C#.\nC#"
+    assert (found.text, found.rest) == (expected, "")
+    assert [link.anchor for link in found.links] == ["C#"]
+
+
+def test_icons_of_fonts_are_no_text() -> None:
+    found = content("<title>\ue001 Home</title><p><i>\uf015</i> One \U000f0001two</p><nav>\ue002 M")
+    assert (found.title, found.text, found.rest) == ("Home", "One two", "M")

@@ -1,0 +1,240 @@
+"""`database.content.main_text`: what is main text, what is the rest, and how both are written."""
+
+import pytest
+import turbohtml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from larbinpy.database.content.main_text import Texts, split
+
+STORY = "".join(
+    f"<p>Paragraph {name} of the story tells what happened, and to whom, at some length.</p>"
+    for name in ("one", "two", "three", "four", "five", "six")
+)
+MENU = "".join(f"<li><a href=/{n}>Section {n}</a></li>" for n in range(5))
+
+
+def read(markup: str) -> Texts:
+    return split(turbohtml.parse(markup))
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "<nav><ul>{}</ul></nav>",
+        "<div class=site-nav><ul>{}</ul></div>",
+        "<div id=mainMenu><ul>{}</ul></div>",
+        "<div role=navigation><ul>{}</ul></div>",
+        "<header><ul>{}</ul></header>",
+        "<footer><ul>{}</ul></footer>",
+        "<aside><ul>{}</ul></aside>",
+        "<div class='widget Sidebar'><ul>{}</ul></div>",
+        "<div class=breadcrumbs><ul>{}</ul></div>",
+        "<form><ul>{}</ul></form>",
+        "<section class='related posts'><ul>{}</ul></section>",
+        "<div class=cookie_notice><ul>{}</ul></div>",
+        "<div class=comments><ul>{}</ul></div>",
+    ],
+)
+@pytest.mark.parametrize("page", ["{menu}{story}", "<main>{story}{menu}</main>", "{story}{menu}"])
+def test_boilerplate_is_the_rest(markup: str, page: str) -> None:
+    menu = markup.format(MENU)
+    story = f"<h1>The story</h1>{STORY}"
+    found = read(page.format(menu=menu, story=f"<article>{story}</article>"))
+    assert "Paragraph one" in found.main and "Paragraph six" in found.main
+    assert "Section" not in found.main
+    assert "Section 0" in found.rest and "Section 4" in found.rest
+    assert "Paragraph" not in found.rest
+
+
+SHELL = """<title>{0} | Harbour News</title><body><header><a href=/>Harbour News</a></header>
+<nav><ul><li><a href=/town>Town</a><li><a href=/sea>Sea</a></ul></nav>
+<div id=cookie-banner>We use cookies. <button>Agree</button></div>
+<div class=layout>{1}<div class=sidebar><h3>Most read</h3><a href=/1>A whale in the bay</a></div>
+</div><footer>Harbour News, 1 Quay Street. <a href=/imprint>Imprint</a></footer>"""
+PAGES = {
+    "article": (
+        """<div class=content><h1>The ferry sails again</h1><p class=byline>By Ann Oar</p>
+        <div class="share-buttons"><a href=/s>Share this</a></div>
+        <p>After three weeks in the dock the ferry has left for the islands on Monday morning.</p>
+        <figure><img src=f.jpg alt=Ship><figcaption>The ferry at the quay</figcaption></figure>
+        <p>The engine had to be replaced, which cost the town more than it had hoped to spend.</p>
+        <blockquote>We are glad that the school children can come by ship again.</blockquote>
+        <p>The next ship leaves at noon.</p>
+        <div class=related-articles><a href=/2>New nets for the fleet</a></div>
+        <div id=comments><p>At last! I have been waiting for this since the beginning.</p></div>
+        </div>""",
+        [
+            "The ferry sails again",
+            "After three weeks in the dock the ferry has left for the islands on Monday morning.",
+            "The engine had to be replaced, which cost the town more than it had hoped to spend.",
+            "We are glad that the school children can come by ship again.",
+            "The next ship leaves at noon.",
+        ],
+    ),
+    "documentation": (
+        """<main><h1>Knots</h1><p>A knot holds a rope by its own friction, without any tool at all.
+        </p><h2 id=bowline>Bowline</h2><p>It makes a loop that does not slip, and is easy to undo.
+        </p><pre>make loop
+    through it
+  around</pre><table><tr><th>Knot<th>Use<tr><td>Bowline<td>loop</table></main>""",
+        [
+            "Knots",
+            "A knot holds a rope by its own friction, without any tool at all.",
+            "Bowline",
+            "It makes a loop that does not slip, and is easy to undo.",
+            "make loop",
+            "    through it",
+            "  around",
+            "Knot Use",
+            "Bowline loop",
+        ],
+    ),
+    "thread": (
+        """<div class=thread><h1>Which paint for a wooden hull?</h1>
+        <div class=post><span class=author>oar77</span><p>My boat is made of larch, forty years old,
+        and the paint comes off.</p></div><div class=post><span class=author>quay</span>
+        <p>Take it all off and oil the wood first; paint holds for some years on that.</p></div>
+        </div>""",
+        [
+            "Which paint for a wooden hull?",
+            "My boat is made of larch, forty years old, and the paint comes off.",
+            "Take it all off and oil the wood first; paint holds for some years on that.",
+        ],
+    ),
+}
+SHELL_TEXTS = ("Town", "We use cookies.", "A whale in the bay", "1 Quay Street", "Imprint")
+
+
+@pytest.mark.parametrize("kind", PAGES)
+def test_the_main_text_of_a_whole_page(kind: str) -> None:
+    markup, expected = PAGES[kind]
+    found = split(turbohtml.parse(SHELL.format("A page", markup)))
+    assert found.main.splitlines() == expected
+    assert [text for text in SHELL_TEXTS if text not in found.rest or text in found.main] == []
+
+
+def test_no_visible_word_is_lost_or_twice() -> None:
+    found = read(
+        f"<nav>{MENU}</nav><h1>Title</h1>{STORY}<div class=tags>tag</div><footer>end</footer>"
+    )
+    sections = " ".join(f"Section {n}" for n in range(5))
+    expected = f"{sections} Title {read(STORY).main} tag end"
+    assert sorted(f"{found.main} {found.rest}".split()) == sorted(expected.split())
+
+
+def test_the_node_of_the_main_text_has_its_headings_and_images() -> None:
+    found = read(
+        f"<nav><h2>Menu</h2><img src=m></nav><article><h2>H</h2><img src=i>{STORY}</article>"
+    )
+    assert [each.text for each in found.node.select("h2")] == ["H"]
+    assert [each.attr("src") for each in found.node.select("img")] == ["i"]
+
+
+@pytest.mark.parametrize("name", ["comments", "sidebar", "menu", "ads", "related", "footer"])
+def test_a_name_does_not_take_away_most_of_a_page(name: str) -> None:
+    assert "Paragraph six" in read(f"<p>Short.</p><div class={name}>{STORY}</div>").main
+    assert "Paragraph six" in read(f"<body class=has-{name}><div>{STORY}</div>").main
+
+
+@pytest.mark.parametrize(
+    ("markup", "expected"),
+    [
+        ("<b>中</b>文", "中文"),
+        ("un<i>believ</i>able", "unbelievable"),
+        ("<p>one<p>two", "one\ntwo"),
+        ("one<br>two", "one\ntwo"),
+        ("<div>one</div>two<div>three</div>", "one\ntwo\nthree"),
+        ("<table><tr><td>a<td>b<tr><td>c<td>d</table>", "a b\nc d"),
+        ("<ul><li>one<li>two</ul>", "one\ntwo"),
+        ("<ol><li>one<li>two</ol>", "one\ntwo"),
+        ("<dl><dt>term<dd>meaning</dl>", "term\nmeaning"),
+        ("<pre>one  two\n\tthree</pre>", "one two\n    three"),
+        ("a  b\n\n\tc", "a b c"),
+        ("a&nbsp;&nbsp;b&emsp;c&#x3000;d", "a b c d"),
+        ("soft&shy;hyphen zero&#x200b;width &#x202e;turned", "softhyphen zerowidth turned"),
+        ("a&#1;b&#x85;c&#xfeff;", "ab…c"),
+        ("<a href=1>one</a><a href=2>two</a>", "one\ntwo"),
+        ("<sup>1</sup>/<sub>2</sub>", "1/2"),
+        ("<details><summary>more</summary>inner</details>", "more\ninner"),
+        ("<p>x</p>\n\n<p> </p><p>y</p>", "x\ny"),
+        ("&amp;lt;b&amp;gt;", "&lt;b&gt;"),
+        ("plain", "plain"),
+        ("", ""),
+    ],
+)
+def test_blocks_and_words(markup: str, expected: str) -> None:
+    assert read(markup).main == expected
+
+
+def test_what_stands_apart_is_apart_in_the_rest() -> None:
+    found = read("<p>x</p><button>buy</button><button>sell</button><nav><a>a</a><a>b</a></nav>")
+    assert set(found.rest.split("\n")) == {"buy", "sell", "a", "b"}
+    assert read("<select><option>one<option>two</select>").rest == "one\ntwo"
+
+
+def test_readings_of_words_are_not_in_the_middle_of_them() -> None:
+    found = read("<p><ruby>漢<rp>(</rp><rt>かん</rt><rp>)</rp>字<rt>じ</rt></ruby>だ")
+    assert found.main == "漢字だ"
+    assert found.rest == "かん\nじ"
+
+
+@given(st.text(alphabet="<>/=\"' abdinopstv!-{}:;#.", max_size=300))
+def test_no_markup_raises(markup: str) -> None:
+    for wrapped in (markup, f"<style>{markup}</style><p class=a>", f'<p style="{markup}">x'):
+        found = read(wrapped)
+        for text in (found.main, found.rest):
+            assert text == "\n".join(" ".join(each.split()) for each in text.split("\n") if each)
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        # Sphinx: signatures, constants, and sections with the words of their headings.
+        "<dl class='py function'><dt class='sig sig-object py' id=json.dumps><span class=sig-name>"
+        "dumps</span><em class=sig-param>obj</em></dt><dd><p>Writes.</p></dd></dl>",
+        "<section id=menus><section id=file-menu-shell-and-editor><h3>File menu (Shell and Editor)"
+        "</h3><dl><dt>New File</dt><dd>Create a window.</dd></dl></section></section>",
+        "<section id=navigation><h3>Navigation<a href=#navigation>¶</a></h3><p>Keys.</p></section>",
+        "<section id=core-language><h2><a href=#id8>Core Language</a><a href=#core-language>¶</a>"
+        "</h2><p>Variables.</p></section>",
+        # Programs as highlighters write them.
+        "<pre><code class=language-rust>let x = 1; <span class=comment>// one</span></code></pre>",
+        "<pre class=language-text>plain</pre>",
+        "<pre><span class=hljs-tag>a</span> <span class='token comment'># b</span></pre>",
+        "<h4 id=_code_author_code>author</h4>",
+    ],
+)
+def test_documentation_keeps_its_definitions_and_programs(markup: str) -> None:
+    found = read(f"<div role=main><h1>Title</h1>{STORY}{markup}</div>")
+    assert found.rest == ""
+    letters = "".join(turbohtml.parse(markup).text.split())
+    assert letters in "".join(found.main.split())
+
+
+def test_a_section_with_a_name_of_layout_is_not_text_because_it_has_a_heading() -> None:
+    comments = "<div id=comments><h3>Comments</h3><p>First!</p></div>"
+    assert "First" not in read(f"<main><h1>Title</h1>{STORY}{comments}</main>").main
+
+
+def test_the_rest_is_not_torn_apart() -> None:
+    menu = "<div class=menu><p>See <span class=tag>one</span>, <em class=badge>two</em>.</p></div>"
+    assert read(f"<main>{STORY}</main>{menu}").rest == "See one, two."
+    menu = "<ul id=menu><li>a <b class=button>b</b></ul>"
+    assert read(f"<main>{STORY}</main><nav>{menu}</nav>").rest == "a b"
+
+
+@pytest.mark.parametrize("tag", ["ul", "ol", "menu"])
+def test_what_stands_between_the_items_of_a_list_is_text(tag: str) -> None:
+    found = read(f"<{tag}>Before<div><li>one</li><li>two</li></div><p>after</{tag}>")
+    assert f"{found.main} {found.rest}".split() == ["Before", "one", "two", "after"]
+
+
+def test_programs_keep_their_lines_and_indentation() -> None:
+    program = "<pre>def spam(eggs):\n    if eggs:\n\n\treturn  1\n</pre>"
+    found = read(
+        f"<main>{STORY}<p>  Some   prose:{program}<blockquote>Quoted<p>text.</blockquote>"
+        "<table><tr><td><td><td>cell<td>b</table></main>"
+    )
+    end = "Some prose:\ndef spam(eggs):\n    if eggs:\n    return 1\nQuoted\ntext.\ncell b"
+    assert found.main.endswith(end)

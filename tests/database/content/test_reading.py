@@ -1,0 +1,192 @@
+"""`larbinpy.database.content.read` of all types but HTML, and which type a body is taken for."""
+
+import pytest
+
+from larbinpy.database.content import Outlink, read
+from larbinpy.parse import read as links_of
+from tests.support.contents import AT, URL, content, page, pdf
+
+XHTML = """<?xml version="1.0" encoding="ISO-8859-1"?>
+<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN" "xhtml1-strict.dtd" [
+<!ENTITY a "boom"><!ENTITY b "&a;&a;&a;&a;">]>
+<html xmlns="http://www.w3.org/1999/xhtml" xml:lang="en" lang="en"><head><script src="x.js"/>
+<title>Caf\xe9 &amp; tea</title></head><body><h1>Caf\xe9 &amp; tea</h1>
+<p>Seen&nbsp;text &b;</p><a href="/next">Next thing</a></body></html>"""
+
+RSS = """<?xml version="1.0"?><!DOCTYPE rss [<!ENTITY a "boom"><!ENTITY b "&a;&a;&a;">]>
+<rss version="2.0"><channel><title>News &amp; more</title><link>http://www.example.test/</link>
+<description>What happens &b;</description><language>en-us</language>
+<lastBuildDate>Mon, 21 Sep 2026 08:00:00 GMT</lastBuildDate>
+<item><title>First thing</title><link>/first</link>
+<description>&lt;p&gt;It &lt;b&gt;happened&lt;/b&gt;.&lt;/p&gt;</description></item>
+<item><title><![CDATA[Second <i>thing</i>]]></title><link>/second</link></item></channel></rss>"""
+
+ATOM = """<feed xmlns="http://www.w3.org/2005/Atom" xml:lang="de"><title>Neues</title>
+<updated>2026-09-20T08:00:00Z</updated><link rel="self" href="/feed"/>
+<entry><title>Erstes</title><link rel="edit" href="/edit"/><link href="/erstes"/>
+<content type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml">Das <b>war</b> es.</div></content>
+</entry></feed>"""
+
+MARKDOWN = """---
+
+# The crawler #
+
+It reads *pages*.
+
+## Pages
+"""
+
+
+@pytest.mark.parametrize("kind", ["application/xhtml+xml", "text/xml", ""])
+def test_xhtml_is_read(kind: str) -> None:
+    found = content(XHTML.encode("latin-1"), kind)
+    assert (found.title, found.charset, found.lang) == ("Caf\xe9 & tea", "ISO-8859-1", "en")
+    assert {"Seen", "text"} <= set(found.text.split())
+    assert "boom" not in found.text
+    assert found.links == [Outlink("http://www.example.test/next", "Next thing", "")]
+
+
+def test_malformed_xhtml_is_read_as_html() -> None:
+    found = content("<html><title>One</title><p>It <b>is", "application/xhtml+xml")
+    assert (found.title, "It is" in found.text) == ("One", True)
+
+
+@pytest.mark.parametrize("kind", ["application/rss+xml", "text/xml", "text/html", ""])
+def test_rss_is_read(kind: str) -> None:
+    found = content(RSS, kind)
+    assert found.title == "News & more"
+    assert found.headings == ["First thing", "Second thing"]
+    assert found.text.splitlines()[1:] == ["First thing", "It happened.", "Second thing"]
+    assert found.links == [
+        Outlink("http://www.example.test/first", "First thing", ""),
+        Outlink("http://www.example.test/second", "Second thing", ""),
+    ]
+    assert (found.modified, found.lang) == ("2026-09-21T08:00:00Z", "en")
+    assert "boom" not in found.text
+
+
+def test_atom_is_read() -> None:
+    found = content(ATOM, "application/atom+xml")
+    assert (found.title, found.text) == ("Neues", "Erstes\nDas war es.")
+    assert found.links == [Outlink("http://www.example.test/erstes", "Erstes", "")]
+    assert (found.modified, found.lang) == ("2026-09-20T08:00:00Z", "de")
+
+
+def test_feeds_have_summaries_and_dates_in_their_own_words() -> None:
+    found = content("<feed><title>A</title><subtitle>What it is</subtitle></feed>", "text/xml")
+    assert found.summary == "What it is"
+    for name in ("pubDate", "lastBuildDate"):
+        date = f"<{name}>Mon, 21 Sep 2026 08:00:00 GMT</{name}>"
+        found = content(f"<rss><channel><title>A</title>{date}</channel></rss>", "text/xml")
+        assert found.modified == "2026-09-21T08:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("feed", "target"),
+    [
+        ("<rss><channel><item>{}<guid>http://b.test/1</guid></item>", "http://b.test/1"),
+        ("<rss><channel><item><guid>http://b.test/1</guid>{}<link>/2</link></item>", "/2"),
+        ('<rss><channel><item>{}<guid isPermaLink="false">http://b.test/1</guid></item>', None),
+        ("<rss><channel><item>{}<guid>urn:uuid:1</guid></item>", None),
+        ("<rss><channel><item>{}<guid>post-1</guid></item>", None),
+        (
+            '<feed xml:base="http://b.test/blog/"><entry>{}<link href="1.html"/></entry>',
+            "http://b.test/blog/1.html",
+        ),
+        (
+            '<feed xml:base="/blog/"><entry xml:base="2026/">{}<link href="1"/></entry>',
+            "/blog/2026/1",
+        ),
+        (
+            '<feed><entry>{}<link rel="self" href="/me"/><link rel="alternate" href="/1"/>'
+            '<link href="/2"/></entry>',
+            "/1",
+        ),
+    ],
+)
+def test_an_entry_leads_where_the_crawl_goes(feed: str, target: str | None) -> None:
+    body = feed.format("<title>One</title>")
+    found = content(body, "application/xml")
+    url = target and (f"http://www.example.test{target}" if target.startswith("/") else target)
+    assert found.links == ([Outlink(url, "One", "")] if url else [])
+    assert [each.url for each in found.announced] == ([url] if url else [])
+    crawled = [link.url for link in links_of(page(body, "application/xml"), "").links]
+    assert url is None or url in crawled
+    assert url is not None or not crawled
+
+
+def test_plain_text_is_read() -> None:
+    found = content("\n=====\n\n  The title\nA line.\x07\n\nAnother\n", "text/plain")
+    assert (found.title, found.text) == ("The title", "=====\n  The title\nA line.\nAnother")
+
+
+def test_headers_tell_the_language_of_plain_text() -> None:
+    short = page("Hotel", "text/plain")
+    assert read(short, AT).lang is None
+    short.headers.append(("content-language", "nl"))
+    assert read(short, AT).lang == "nl"
+
+
+def test_markdown_is_read() -> None:
+    found = content(MARKDOWN, "text/markdown; charset=utf-8")
+    assert (found.title, found.headings) == ("The crawler", ["The crawler", "Pages"])
+
+
+@pytest.mark.parametrize(
+    ("body", "charset"),
+    [
+        ("\u041f\u0440\u0438\u0432\u0435\u0442, \u043c\u0438\u0440".encode(), "utf-8"),
+        ("Hello, world".encode("utf-16le"), "utf-16le"),
+        ("Hello, world".encode("utf-16be"), "utf-16be"),
+        ("Hello, world".encode("utf-16"), "utf-16le"),
+        ("H\xe9llo, wor\xeeld".encode("latin-1"), "windows-1252"),
+    ],
+)
+def test_the_encoding_of_plain_text_is_found(body: bytes, charset: str) -> None:
+    found = content(body, "text/plain")
+    assert (found.charset, "\ufffd" in found.text) == (charset, False)
+    assert found.text
+
+
+def test_binary_data_are_no_text() -> None:
+    found = content(bytes(range(256)) * 9, "text/plain")
+    assert (found.text, found.trouble) == ("", "binary data labelled as text")
+
+
+def test_pdf_is_read() -> None:
+    body = pdf("The first line\nand the sec-\nond", "Page two", Author="A. Writer")
+    for kind in ("application/pdf", ""):
+        found = content(body, kind)
+        assert found.title == "The first line"
+        assert found.text.splitlines()[-1] == "Page two"
+        assert found.author == "A. Writer"
+    body = pdf("Text", Title="The title", CreationDate="D:20250613120000Z")
+    found = content(body, "application/pdf")
+    assert (found.title, found.published, found.modified) == ("The title", "2025-06-13", None)
+    found = content(pdf("Text", ModDate="D:20250701"), "application/pdf")
+    assert (found.published, found.modified) == (None, "2025-07-01")
+    assert content(pdf("Text", Title="paper.docx"), "application/pdf").title == "Text"
+
+
+@pytest.mark.parametrize("body", [b"", b"%PDF-1.4", b"%PDF-1.4\n" + b"x" * 999, b"no PDF"])
+def test_a_damaged_pdf_is_trouble(body: bytes) -> None:
+    found = content(body, "application/pdf", "http://www.example.test/the%20report.pdf?x")
+    assert (found.title, found.text, found.trouble) == ("the report.pdf", "", "damaged PDF")
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (b"\x89PNG\r\n", "image/png"),
+        (b'{"a": "words"}', "application/json"),
+        (b"\x1f\x8b\x08 truncated", "application/gzip"),
+        (b"<urlset><url><loc>http://x.test/</loc></url></urlset>", "application/xml"),
+        (b"some bytes", ""),
+        (b"", "application/xml"),
+    ],
+)
+def test_other_types_say_nothing(body: bytes, kind: str) -> None:
+    found = content(body, kind)
+    assert (found.title, found.text, found.rest, found.links) == ("page", "", "", [])
+    assert content(body, kind, "http://www.example.test/").title == ""
+    assert URL.endswith("page")

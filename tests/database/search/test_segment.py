@@ -1,0 +1,198 @@
+"""The segmenter: texts as tokens."""
+
+import json
+import random
+import sqlite3
+import time
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from larbinpy.database.search.query import Form, Item, parse
+from larbinpy.database.search.segment import grams, kind_of, runs, simplify, tokens, vocabulary
+from tests.support.suites import suite
+
+
+@pytest.mark.parametrize(
+    ("text", "lang", "expected"),
+    [
+        ("The quick brown foxes", "en", "the quick brown fox"),
+        ("The quick brown foxes", None, "the quick brown foxes"),
+        ("naïve Straße ŒUVRE ﬁn", None, "naive strasse oeuvre fin"),
+        ("Müller Mueller Muller", "de", "mull mull mull"),
+        ("phở Phố", "vi", "phở phố"),
+        ("ёлка за́мок", None, "елка замок"),
+        ("os.path.join(foo_bar)", None, "os path join foo bar"),
+        ("C++, C# and C", None, "c c＋＋ c c＃ and c"),
+        ("Python 3.11 on 2026-01-31", None, "python 3 11 on 2026 01 31"),
+        ("joe@example.com", None, "joe example com"),
+        ("soft\xadhyphen zero\u200bwidth", None, "softhyphen zerowidth"),
+        ("cafe\u0301", None, "cafe"),
+        ("網路 网路", "zh", "网路 路 网路 路"),
+        ("2018年底", "zh", "ǀ20 ǀ01 ǀ18 ǀ8年 年底 底 2018"),
+        ("in 2018年, found", "en", "in ǀ20 ǀ01 ǀ18 ǀ8年 年 found 2018"),
+        ("用 C++ 写", "zh", "用c ǀc 写 c c＋＋"),
+        ("東京タワー ﾀﾜｰ", "ja", "东京 京タ タワ ワー ー タワ ワー ー"),
+        ("한국어", "ko", "한국 국어 어"),
+        ("ภาษาไทย", "th", "ภาษ าษา ษาไ าไท ไทย ทย ย"),
+        ("𠮷野家", "zh", "𠮷野 野家 家"),
+        ("good 😂👍🏽", "en", "good 😂 👍"),
+        ("ＡＢＣ１２", None, "abc12"),
+        ("½ ⑴ ﷺ", None, "1 2 1 صلي الله عليه وسلم"),
+        ("\ud800 \x00 \ufffe _ -- ...", "zh", ""),
+        ("", "zh", ""),
+    ],
+)
+def test_tokens(text: str, lang: str | None, expected: str) -> None:
+    assert tokens(text, lang) == expected
+
+
+def test_words_in_latin_letters_are_english_on_pages_of_other_scripts() -> None:
+    assert tokens("пауки crawlers", "ru").split()[1] == "crawler"
+    assert tokens("crawlers 爬虫", "zh").split()[-1] == "crawler"
+
+
+def test_a_long_word_is_cut() -> None:
+    assert tokens("a" * 1_000_000, "en") == "a" * 64
+    assert tokens("é" * 1_000_000, None) == "e" * 64
+
+
+def test_languages_that_are_not_known_share_one_vocabulary() -> None:
+    assert vocabulary("xx") is vocabulary("yy") is vocabulary(None)
+
+
+def test_tokens_do_not_depend_on_earlier_texts() -> None:
+    text = "\u2776# \u7f51"
+    before = tokens(text, "af")
+    tokens("\u2776", "af")
+    tokens("\u2776#", "af")
+    assert tokens(text, "af") == before == "\u2776# \u7f51 \u2776 \u2776\uff03"
+
+
+def test_a_vocabulary_is_bounded() -> None:
+    tokens(" ".join(map(str, range(120_000))), "en")
+    assert len(vocabulary("en")) <= 50_000
+
+
+_TEXTS = st.text(
+    st.one_of(
+        st.sampled_from(
+            "ab z09 .,-_+#\n'\"中国網年，。ーカ한กำ😂éё\u0301\u200b\xad½ﷺ⑴ａİß𠮷\ud800\x00"
+        ),
+        st.characters(),
+    ),
+    max_size=40,
+)
+_LANGUAGES = st.sampled_from(["en", "de", "zh", "ja", "th", "vi", "ru", None])
+
+
+@given(_TEXTS, _LANGUAGES)
+def test_engines_do_not_split_a_token(text: str, lang: str | None) -> None:
+    found = tokens(text, lang)
+    assert found == " ".join(found.split(" ")).strip(" ")
+    assert all(char.isalnum() or char > "\x7f" for char in found.replace(" ", ""))
+    assert "  " not in found
+    found.encode()
+
+
+@given(_TEXTS)
+def test_the_bigrams_of_a_text_are_those_of_its_runs(text: str) -> None:
+    """They are made at once for a whole text, and one by one for a query."""
+    expected = [gram for run in runs(text) for gram in grams(run)]
+    found = tokens(text, "zh").split(" ")
+    assert found[: len(expected)] == expected or not expected
+
+
+@given(_TEXTS)
+def test_simplified_text_is_as_long(text: str) -> None:
+    assert len(simplify(text)) == len(text)
+
+
+def _match(forms: Sequence[Form]) -> str:
+    each = (f'"{" ".join(form.tokens)}"{"*" * form.prefix}' for form in forms)
+    return f"({' OR '.join(each)})"
+
+
+class Index:
+    """Texts in the index of SQLite as the database has it."""
+
+    def __init__(self, texts: list[str], lang: str) -> None:
+        self._base = sqlite3.connect(":memory:")
+        self._base.execute("CREATE VIRTUAL TABLE ft USING fts5(body, content='', tokenize='ascii')")
+        rows = ((number, tokens(text, lang)) for number, text in enumerate(texts))
+        self._base.executemany("INSERT INTO ft(rowid, body) VALUES (?, ?)", rows)
+
+    def find(self, items: tuple[Item, ...]) -> set[int]:
+        match = " AND ".join(_match(item.forms) for item in items)
+        return {
+            row[0] for row in self._base.execute("SELECT rowid FROM ft WHERE ft MATCH ?", [match])
+        }
+
+    def best(self, forms: Sequence[Form], n: int) -> list[int]:
+        """The numbers of the texts that have any of `forms`, the best first."""
+        sql = "SELECT rowid FROM ft WHERE ft MATCH ? ORDER BY rank LIMIT ?"
+        return [row[0] for row in self._base.execute(sql, [_match(forms), n])]
+
+    def close(self) -> None:
+        self._base.close()
+
+
+def _recall(texts: list[str], lang: str, substrings: list[str]) -> list[str]:
+    """The substrings whose search does not find all of the texts that have them."""
+    index = Index(texts, lang)
+    missed = []
+    for part in substrings:
+        wanted = parse(part, [lang], 0).wanted
+        expected = {number for number, text in enumerate(texts) if part.strip() in text}
+        if wanted and not expected <= index.find(wanted):
+            missed.append(part)
+    index.close()
+    return missed
+
+
+def _substrings(texts: list[str], n: int, seed: int) -> list[str]:
+    pick = random.Random(seed)
+    found = []
+    for _ in range(n):
+        text, length = pick.choice(texts), pick.randint(1, 4)
+        at = pick.randrange(len(text) - length + 1)
+        found.append(text[at : at + length])
+    return found
+
+
+def test_every_short_substring_of_a_chinese_text_is_found() -> None:
+    text = "《战国无双3》（）由光荣和ω-force开发，2018年底發售 Windows 10系统，售价￥1,280.50元！"
+    parts = {text[at : at + n] for n in range(1, 5) for at in range(len(text) - n + 1)}
+    assert _recall([text, "别的文字"], "zh", sorted(parts)) == []
+
+
+def test_recall_on_chinese_paragraphs() -> None:
+    paragraphs = json.loads((suite("chinese-search") / "cmrc.json").read_text("utf-8"))[
+        "paragraphs"
+    ]
+    texts = paragraphs[:200]
+    assert _recall(texts, "zh", _substrings(texts, 2_000, seed=17)) == []
+
+
+@given(st.text(st.sampled_from("中国人的a1B.，·(é 年ー"), min_size=1, max_size=24), st.data())
+def test_recall_of_any_substring(text: str, data: st.DataObject) -> None:
+    at = data.draw(st.integers(0, len(text) - 1))
+    part = text[at : at + data.draw(st.integers(1, 4))]
+    assert _recall([text], "zh", [part]) == []
+
+
+def test_kinds_of_runs() -> None:
+    kinds = [kind_of(run).name for run in runs("abc été 中a ไทย 😂 ёлка")]
+    assert kinds == ["WORD", "WORD", "CJK", "TRIGRAM", "SYMBOL", "WORD"]
+
+
+@pytest.mark.slow
+def test_the_time_of_segmenting() -> None:
+    """Generous: three times what it takes."""
+    text = "This page tells readers how the crawler finds words in its index, quickly. " * 1000
+    tokens(text, "en")
+    start = time.process_time()
+    tokens(text, "en")
+    assert time.process_time() - start < len(text) * 75e-9
