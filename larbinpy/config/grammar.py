@@ -408,7 +408,7 @@ def nearest(word: str, table: Table) -> Setting | None:
     return table[best] if likeness[best] >= _LIKE else None
 
 
-#: Settings whose checked values are remembered. `dataclasses.replace` checks all values again, and
+#: Values whose meaning is remembered. `dataclasses.replace` checks all values again, and
 #: a file that was read once may be gone by then.
 _REMEMBERED = 4096
 
@@ -430,7 +430,6 @@ def checked(rows: tuple[Setting, ...], value: Any) -> Any:
         raise _error(row, f"{value!r} has the wrong type") from None
 
 
-@lru_cache(_REMEMBERED, typed=True)
 def _checked(rows: tuple[Setting, ...], value: Any) -> Any:
     row = rows[0]
     if not row.many:
@@ -471,6 +470,7 @@ def _item(row: Setting, item: Any) -> Any:
     return _parsed(row, item)
 
 
+@lru_cache(_REMEMBERED, typed=True)
 def _parsed(row: Setting, item: Any) -> Any:
     kind = row.kind
     try:

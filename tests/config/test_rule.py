@@ -34,6 +34,15 @@ def test_a_rule_that_stands_twice_counts_once(tmp_path: Path) -> None:
     assert described(path) == [f"reject **a ({path}:1)", f"accept **b ({path}:2)"]
 
 
+def test_equal_rules_keep_their_own_places() -> None:
+    """Rules from elsewhere are equal, but messages name the line of each."""
+    rules = [parse_rule(False, "**/old/**").at(f"larbin.conf:{line}") for line in (3, 12)]
+    assert [Config(rules=(each,)).rules[0].source for each in rules] == [
+        "larbin.conf:3",
+        "larbin.conf:12",
+    ]
+
+
 def test_rules_of_stronger_sources_come_first(tmp_path: Path) -> None:
     path = conf(tmp_path, "reject **/file\n")
     environ = {"LARBINPY_REJECT": "**/e", "LARBINPY_ACCEPT": '"**/f" "**/g size:>1"'}
