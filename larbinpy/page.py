@@ -8,6 +8,7 @@ the resolver's reason (`dns.lookup.Answer`) after noDNS, the target after err30X
 after other outcomes.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
@@ -364,17 +365,42 @@ def _second(unix: int) -> str:
     return datetime.fromtimestamp(unix, UTC).replace(tzinfo=None).isoformat()
 
 
+#: Values of a Content-Type: those of several lines are joined with commas.
+_VALUES = re.compile(r'(?:[^,"]|"(?:[^"\\]|\\.)*"?)+')
+#: MIME Sniffing standard, 4.4. As in browsers, a blank or a comment ends a type as ";" does.
+_TYPE = re.compile(r"\s*([!#$%&'*+.^_`|~\w-]+/[!#$%&'*+.^_`|~\w-]+)(?=[\s;(]|$)", re.ASCII)
+
+
 # Most servers send one of a few values. The longest that a `Transfer` takes would fill 16 MB.
 @lru_cache(1 << 6)
-def content_type(value: str | None) -> tuple[str, str | None]:
-    """Return the media type and the charset of a Content-Type, as `Page` does."""
-    sent, _, parameters = (value or "").partition(";")
-    media_type = sent.strip()[:_LONGEST_TYPE].lower()
-    for parameter in parameters.split(";"):
+def content_type(value: str) -> tuple[str, str | None]:
+    """Return the media type and the charset of a Content-Type, as browsers read it.
+
+    Of a list, the last valid type counts (Fetch standard, "extract a MIME type"); its charset may
+    stand with the same type before. The type is empty if none is valid.
+    """
+    media_type, charset = "", None
+    for each in _VALUES.findall(value):
+        match = _TYPE.match(each)
+        found = match[1][:_LONGEST_TYPE].lower() if match and match[1] != "*/*" else ""
+        if found == media_type:
+            charset = _charset(each) or charset
+        elif found:
+            media_type, charset = found, _charset(each)
+    return media_type, charset
+
+
+def _charset(value: str) -> str | None:
+    for parameter in value.split(";")[1:]:
         name, _, charset = parameter.partition("=")
         if name.strip().lower() == "charset" and charset.strip():
-            return media_type, charset.strip().strip("\"'") or None
-    return media_type, None
+            return charset.strip().strip("\"'") or None
+    return None
+
+
+def declared_type(headers: Sequence[tuple[str, str]]) -> tuple[str, str | None]:
+    """Return `content_type` of all lines in `headers` (names in lower case)."""
+    return content_type(",".join([value for name, value in headers if name == "content-type"]))
 
 
 @dataclass(slots=True)
@@ -445,16 +471,16 @@ class Page:
 
     @property
     def type(self) -> str:
-        """Media type without parameters, lower case; empty if none was sent.
+        """Media type without parameters, lower case; empty if none was sent, or no valid one.
 
         Cut at the longest that the RFC allows, as it is logged and servers may send anything.
         """
-        return content_type(self.header("content-type"))[0]
+        return declared_type(self.headers)[0]
 
     @property
     def http_charset(self) -> str | None:
-        """The charset parameter of Content-Type."""
-        return content_type(self.header("content-type"))[1]
+        """The charset of the Content-Type."""
+        return declared_type(self.headers)[1]
 
 
 @dataclass(slots=True)

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import pycurl
 
 from larbinpy.fetch.options import Request, proxy_unauthorized
-from larbinpy.page import LONG_HEADERS, NEEDS_LOGIN, Outcome, Page, content_type, of_status
+from larbinpy.page import LONG_HEADERS, NEEDS_LOGIN, Outcome, Page, declared_type, of_status
 from larbinpy.url import SECRET_HEADER
 
 #: Codings of one body, as libcurl.
@@ -165,6 +165,8 @@ _BYTES_PER_SECOND = 2000
 Taker = Callable[[bytes], int | None]
 
 _STATUS = re.compile(rb"HTTP/\S+\s+(\d{3})")
+_CHOICES = 300
+_NOT_MODIFIED = 304
 _SWITCHING = 101
 _UNAUTHORIZED = 401
 _PROXY_UNAUTHORIZED = 407
@@ -201,8 +203,8 @@ class _Rest:
 class Transfer:
     """The reply to one request; `complete` once all headers of the final reply were read.
 
-    From then on, the body cannot change the outcome of a reply that is not 2xx, and headers do
-    not change (later ones are trailers).
+    From then on, the body cannot change the outcome of a reply that it does not show, and headers
+    do not change (later ones are trailers).
     """
 
     def __init__(self, request: Request, started: float) -> None:
@@ -345,9 +347,8 @@ class Transfer:
 
     def _decoded(self, body: bytes) -> tuple[bytes, bytes, str]:
         """The body without its codings and its rest, and what is wrong; empty if nothing is."""
-        declared = dict(reversed(self.headers)).get
         codings = ", ".join(value for name, value in self.headers if name == "content-encoding")
-        media_type, most = content_type(declared("content-type"))[0], self.request.max_size
+        media_type, most = declared_type(self.headers)[0], self.request.max_size
         decoded = decode(body, codings, media_type, most + self.request.most_beyond)
         self.size = len(decoded.body)
         if decoded.is_cut:
@@ -370,8 +371,18 @@ class Transfer:
             return proxy_unauthorized(bool(self.request.options.proxy_login))
         return message if self._stop is None else self._detail
 
+    def _shows_body(self) -> bool:
+        """Whether browsers show the body: of a 2xx, and of a redirect that leads nowhere.
+
+        They follow none of 300, which lists alternatives.
+        """
+        if self.status == _CHOICES or not 300 <= self.status < 400:
+            return 200 <= self.status <= _CHOICES
+        leads = any(name == "location" and value for name, value in self.headers)
+        return self.status != _NOT_MODIFIED and not leads
+
     def _outcome(self, failure: Outcome | None) -> Outcome:
-        if self.complete and not 200 <= self.status < 300:
+        if self.complete and not (self._shows_body() and (self.status < _CHOICES or self.size)):
             return of_status(self.status)
         if self._stop is not None:
             return self._stop
@@ -412,14 +423,14 @@ class Transfer:
         return self._check_type() is None
 
     def _check_type(self) -> int | None:
-        """Complete the headers; ask `accept` whether the body of a 2xx reply is wanted."""
+        """Complete the headers; ask `accept` whether a body that is shown is wanted."""
         self.complete = True
-        if 200 <= self.status < 300:
-            # The first of repeated headers counts.
-            declared = dict(reversed(self.headers)).get
+        if self._shows_body():
+            # The first of repeated lengths counts.
+            length = dict(reversed(self.headers)).get("content-length")
             refusal = self.request.accept(
-                content_type(declared("content-type"))[0],
-                declared_length(declared("content-length")),
+                declared_type(self.headers)[0],
+                declared_length(length),
             )
             if refusal is not None:
                 self._stop, self._detail = refusal

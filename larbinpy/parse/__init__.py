@@ -71,16 +71,17 @@ def read_in_steps(
     """Return the links of `page`, its encoding, and its robots directives for `agent`.
 
     `agent` is a User-Agent or its product token. Headers are read for any status, the body only
-    below status 300, and for a 304, whose body is the stored one. With `malformed`, references
-    that are no URLs are listed, and refused URLs are counted; then reading HTML takes up to nine
-    times as long. Yields between steps: only sitemaps and feeds take several.
+    below status 400, if it is no redirect; that of a 304 is the stored one. With `malformed`,
+    references that are no URLs are listed, and refused URLs are counted; then reading HTML takes
+    up to nine times as long. Yields between steps: only sitemaps and feeds take several.
     """
     out = Collector(page.url.href, product_token(agent))
     read_headers(page, out)
     if malformed:
         out.malformed = {}
     charset = None
-    if page.body and (page.status < 300 or page.not_modified):
+    leads_on = page.outcome is Outcome.ERR_30X and not page.not_modified
+    if page.body and page.status < 400 and not leads_on:
         charset = yield from read_body(page, out)
     return out.parsed(charset)
 

@@ -80,10 +80,13 @@ def read_headers(page: Page, out: Collector) -> None:
 
 
 def redirect_target(page: Page) -> Sequence[Link]:
-    """Return the target of the Location of `page` as a sequence of one link, or an empty one."""
+    """Return the target of the Location of `page` as a sequence of one link, or an empty one.
+
+    As in browsers, the first that is not empty counts.
+    """
     out = Collector(page.url.href)
-    location = page.header("location")
-    if location is not None:
+    location = next((value for name, value in page.headers if name == "location" and value), "")
+    if location:
         out.add(_text(location[:_MAX_VALUE]), Kind.PAGE)
     return out.parsed(None).links
 

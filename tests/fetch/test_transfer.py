@@ -225,8 +225,46 @@ def test_the_body_of_a_redirect_or_an_error_does_not_matter() -> None:
         assert (page.outcome, page.status, page.truncated) == (outcome, status, "length")
         assert page.header("location") == "/x"
         subject = transfer()
-        feed(subject, b"HTTP/1.1 %d So\r\n\r\n" % status)
+        feed(subject, b"HTTP/1.1 %d So\r\nLocation: /x\r\n\r\n" % status)
         assert subject.page(Outcome.TIMEOUT).outcome is outcome
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"302 Found\r\n",
+        b"303 See Other\r\nLocation:\r\n",
+        b"300 Multiple Choices\r\n",
+        b"300 Multiple Choices\r\nLocation: /a\r\n",
+        b"305 Use Proxy\r\n",
+    ],
+)
+def test_the_body_of_a_redirect_that_leads_nowhere_is_the_page(head: bytes) -> None:
+    types = []
+
+    def accept(media_type: str, size: int | None) -> Refusal | None:
+        types.append(media_type)
+        return None
+
+    subject = transfer(accept=accept)
+    feed(subject, b"HTTP/1.1 " + head + b"Content-Type: text/html\r\n\r\n", b"shown")
+    page = subject.page(None)
+    assert (page.outcome, page.body, types) == (Outcome.SUCCESS, b"shown", ["text/html"])
+    subject = transfer()
+    feed(subject, b"HTTP/1.1 " + head + b"\r\n")
+    assert subject.page(None).outcome is Outcome.ERR_30X
+
+
+def test_the_first_location_that_is_not_empty_leads_on() -> None:
+    subject = transfer()
+    feed(subject, b"HTTP/1.1 302 Found\r\nLocation:\r\nLocation: /a\r\n\r\n", b"text")
+    assert subject.page(None).outcome is Outcome.ERR_30X
+
+
+def test_a_304_has_no_page() -> None:
+    subject = transfer()
+    feed(subject, b"HTTP/1.1 304 Not Modified\r\n\r\n", b"text")
+    assert subject.page(None).outcome is Outcome.ERR_30X
 
 
 def test_time_is_earned_by_bytes() -> None:

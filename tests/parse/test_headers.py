@@ -82,12 +82,19 @@ def test_redirect_target(location: str, expected: list[str]) -> None:
     assert [link.url for link in links] == expected
 
 
+def test_the_first_location_that_is_not_empty_counts() -> None:
+    links = redirect_target(page(("location", ""), ("location", "/a"), status=302))
+    assert [link.url for link in links] == ["http://h.example/a"]
+
+
 def test_no_location_leads_nowhere() -> None:
     assert redirect_target(page(status=302)) == []
 
 
 def test_bodies_of_redirects_are_not_read() -> None:
     reply = page(("content-type", "text/html"), status=302, body=b"<a href=x>")
+    assert len(read(reply, "larbinpy").links) == 1  # It leads nowhere, so its body is the page.
+    reply.outcome = Outcome.ERR_30X
     assert read(reply, "larbinpy").links == []
 
 

@@ -35,12 +35,40 @@ def test_the_first_header_of_a_name_counts() -> None:
         ("text/html; charset=; charset=utf-8", "text/html", "utf-8"),
         ("; charset=utf-8", "", "utf-8"),
         ("", "", None),
+        ("text/html,text/html", "text/html", None),
+        ("text/html; charset=utf-8, text/html", "text/html", "utf-8"),
+        ("text/html; charset=utf-8, text/plain", "text/plain", None),
+        ("text/html; charset=utf-8, text/html; charset=koi8-r", "text/html", "koi8-r"),
+        ("text/plain, text/html, */*, none", "text/html", None),
+        ('text/html; a="b, c/d"; charset=utf-8', "text/html", "utf-8"),
+        ('text/html; charset="utf-8, text/plain', "text/html", "utf-8, text/plain"),
+        ("text/html;;charset=UTF-8", "text/html", "UTF-8"),
+        ("text/html charset=utf-8", "text/html", None),
+        ("text/html (a comment)", "text/html", None),
+        ("html", "", None),
+        ("html; charset=utf-8", "", "utf-8"),
+        ("text/", "", None),
+        ("/html", "", None),
+        ("text/html/x", "", None),
+        ("text/h<ml", "", None),
+        ("*/*", "", None),
+        ("text/html\x00", "", None),
     ],
 )
 def test_content_type(value: str, media_type: str, charset: str | None) -> None:
     found = page(("content-type", value))
     assert found.type == media_type
     assert found.http_charset == charset
+
+
+def test_the_last_valid_type_of_several_lines_counts() -> None:
+    found = page(*(("content-type", each) for each in ("text/plain", "text/html; charset=x", "?")))
+    assert (found.type, found.http_charset) == ("text/html", "x")
+    html, plain = ("content-type", "text/html"), ("content-type", "text/plain")
+    assert (page(html, plain).type, page(html, plain).header("content-type")) == (
+        "text/plain",
+        "text/html",
+    )
 
 
 def test_a_media_type_has_the_bounds_of_its_names() -> None:

@@ -35,7 +35,7 @@ from typing import Any
 
 from larbinpy.output.mirror.paths import CATALOG, Spelling, beside, browsable
 from larbinpy.output.mirror.tree import Tree
-from larbinpy.page import Page, Trait, having
+from larbinpy.page import Page, Trait, declared_type, having
 from larbinpy.parse import Form
 from larbinpy.url import hash64
 
@@ -369,7 +369,7 @@ class Entry:
         """The media type that its name depends on."""
         if self.form == Form.HTML.value:
             return "text/html"
-        return dict(self.headers).get("content-type", "").partition(";")[0].strip().lower()
+        return declared_type(self.headers)[0]
 
     @property
     def modified(self) -> float | None:
