@@ -316,9 +316,9 @@ def test_rules_agree_with_protego(lines: list[str], paths: list[str]) -> None:
 def test_patterns_cost_little(body: bytes) -> None:
     rules = Rules.parse(body)
     rules.allowed(ME, "http://site.test/")
-    start = time.perf_counter()
+    start = time.process_time()
     rules.allowed(ME, "http://site.test/" + "a" * 2000)
-    assert time.perf_counter() - start < 0.1
+    assert time.process_time() - start < 0.1
 
 
 @pytest.mark.parametrize(
@@ -333,9 +333,9 @@ def test_patterns_cost_little(body: bytes) -> None:
     ids=["agents by rules", "one agent often", "blanks", "no colon", "html"],
 )
 def test_parsing_costs_little(body: bytes) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     Rules.parse(body).allowed(ME, "http://site.test/")
-    assert time.perf_counter() - start < 1  # quadratic: minutes
+    assert time.process_time() - start < 1  # quadratic: minutes
 
 
 @given(st.binary(max_size=300))
