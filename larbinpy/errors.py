@@ -130,15 +130,39 @@ class CrawlState(Enum):
     DISK_FULL = "disk full"
 
 
-# "Foo/1.0 (comment)" and "Foo2" are Foo, "Foo Bar" is no product.
-_PRODUCT = re.compile(r"\s*([A-Za-z_-]+)[^\s/(]*\s*(?:[/(]|$)")
+# "Foo/1.0 (comment)", "Foo2" and "Foo 2" are Foo, "Foo Bar" is no product.
+_PRODUCT = re.compile(r"\s*([A-Za-z_-]++)[^\s/(]*+\s*+(?:$|[^A-Za-z]|https?:|v[0-9])")
+# Crawlers that begin as browsers do: "Mozilla/5.0 (compatible; Foo/2.1; +http://foo.test/)" is Foo.
+_BROWSER = "mozilla"
+_NAME = r"(?<![\w.:/@-])([A-Za-z_-]++)[^\s/;,()@]*+(?=\s*+(?:$|[/;,()+]|https?:)|\s+v?[0-9])"
+#: Ways in which they name themselves, the surest first.
+_WITHIN = (
+    re.compile(rf"compatible\s*+[;,:]?\s*+(?!MSIE\b){_NAME}", re.IGNORECASE),
+    re.compile(rf"(?<![\w-])(?=[\w-]*?(?:bot|crawl|spider)){_NAME}", re.IGNORECASE),
+    re.compile(r"(?<![\w.:/@-])([A-Za-z_-]++)/v?[0-9]"),
+)
+#: Products of browsers themselves.
+_BROWSERS = frozenset(
+    {_BROWSER, "applewebkit", "build", "chrome", "chromium", "edg", "edge", "firefox", "gecko"}
+    | {"headlesschrome", "mobile", "opera", "opr", "safari", "trident", "version"}
+)
+_LONGEST_AGENT = 1000
 
 
 @lru_cache(maxsize=16)
 def product_token(agent: str) -> str:
     """Return the product token of a User-Agent, in lower case (RFC 9309, section 2.2.1).
 
-    Empty if it has none.
+    Empty if it has none; "mozilla" if it is that of a browser.
     """
     match = _PRODUCT.match(agent)
-    return match[1].rstrip("_-").lower() if match else ""
+    token = _token(match) if match else ""
+    if token != _BROWSER:
+        return token
+    text = agent[:_LONGEST_AGENT]
+    found = (_token(name) for each in _WITHIN for name in each.finditer(text))
+    return next((name for name in found if name and name not in _BROWSERS), token)
+
+
+def _token(match: re.Match[str]) -> str:
+    return match[1].rstrip("_-").lower()

@@ -23,6 +23,7 @@ from larbinpy.config.grammar import (
     words_of,
 )
 from larbinpy.config.kinds import FLEET, Setting, ValueKind, check_certificate, has_fleet_password
+from larbinpy.errors import product_token
 from larbinpy.native import NO_SCAN
 
 #: Read if no file is named.
@@ -269,8 +270,16 @@ def describe(config: Config, *, only_changed: bool = False) -> list[str]:
         else:
             for line in row.lines(value):
                 shown = SETTINGS[line.split()[0].lstrip("#").lower()]
-                lines.append(f"{line:<31} # {changed}{shown.help}")
+                lines.append(f"{line:<31} # {changed}{shown.help}{_robots_name(row, value)}")
     return lines
+
+
+def _robots_name(row: Setting, value: object) -> str:
+    """What robots.txt calls the crawler, after the help of UserAgent; empty for other settings."""
+    if row.attribute != "user_agent":
+        return ""
+    name = product_token(str(value))
+    return f"; robots.txt calls it {name}" if name else "; robots.txt has no name for it, only *"
 
 
 #: Keywords that choose the crawl itself, or begin it: each run gives them anew.

@@ -16,8 +16,16 @@ from larbinpy.loop.steps import Slice
 from larbinpy.output.links import LinkNotes
 from larbinpy.output.plug import Outputs
 from larbinpy.page import LONG_SITEMAP, READABLE, Fate, Outcome, Page, part_detail
-from larbinpy.parse import Link, Parsed, is_sitemap, is_sitemap_name, read_in_steps, redirect_target
-from larbinpy.parse.link import endorsed, urls
+from larbinpy.parse import (
+    Link,
+    Parsed,
+    endorsed,
+    is_sitemap,
+    is_sitemap_name,
+    read_in_steps,
+    redirect_target,
+    urls,
+)
 from larbinpy.url import GUESS, PAGE, SITEMAP, Aim, Purpose, Url, hash64
 
 if TYPE_CHECKING:

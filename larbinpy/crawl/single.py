@@ -15,8 +15,7 @@ from larbinpy.fetch.options import Request
 from larbinpy.loop.clock import clock
 from larbinpy.loop.poller import Poller
 from larbinpy.page import READABLE, Outcome, Page
-from larbinpy.parse import read
-from larbinpy.parse.link import urls
+from larbinpy.parse import read, urls
 from larbinpy.url import Url, masked_typed, port_of, site_of, typed
 
 

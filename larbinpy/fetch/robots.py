@@ -10,8 +10,8 @@ the reference.
 Allow and Disallow patterns matched against the path of a URL (RFC 9309, 2.2.2 and 2.2.3).
 
 A pattern is a prefix of the path and query, in which "*" stands for any octets and a final "$"
-for their end. The longest pattern that matches decides, and Allow wins a tie. Both sides are
-compared octet by octet in one percent-encoded spelling.
+for their end. Both sides are compared octet by octet in one percent-encoded spelling. Of the
+patterns that match, the one decides that is longest as it is written, and Allow wins a tie.
 """
 
 from __future__ import annotations
@@ -39,13 +39,14 @@ _OTHER_IN_PATTERN = re.compile(r"%[0-9A-Fa-f]{2}|[^A-Za-z0-9._~/=%*-]").sub
 _PLAIN_URL = re.compile(r"[a-z]+://[^/?#]*(/[A-Za-z0-9._~/=-]*)").fullmatch
 _URL = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*)?([^#]*)")
 _WILDCARDS = re.compile(r"\*+")
-_INDEX = "/index.html"
+_INDEXES = ("/index.html", "/index.htm")
 
 
 class Rule(NamedTuple):
     """One pattern."""
 
-    #: Twice its length, and one more for Allow: the greatest of those that match decides.
+    #: Twice its length as written, octets that are not ASCII as three characters, and one more for
+    #: Allow: the greatest of those that match decides.
     weight: int
     #: The octets before, between and after its wildcards.
     parts: tuple[str, ...]
@@ -104,23 +105,25 @@ def rules_of(value: str, line: str, *, allows: bool) -> list[Rule]:
     """The rules for `value`, in ASCII, of the Allow or Disallow line `line`.
 
     A value with two meanings gives two rules: a "$" may be an octet, and an allowed "/index.html"
-    also allows its folder.
+    or "/index.htm" also allows its folder.
     """
-    rules = [_rule(value.replace("$", "%24"), line, allows)] if "$" in value else []
-    rules.append(_rule(value, line, allows))
-    if allows and not rules[-1].to_end and value.endswith(_INDEX):
-        rules.append(_rule(value.removesuffix(_INDEX[1:]) + "$", line, allows))
+    weight = 2 * len(value) + allows
+    rules = [_rule(value.replace("$", "%24"), line, weight)] if "$" in value else []
+    rules.append(_rule(value, line, weight))
+    if allows and not rules[-1].to_end and value.endswith(_INDEXES):
+        folder = value[: value.rindex("/") + 1] + "$"
+        rules.append(_rule(folder, line, 2 * len(folder) + allows))
     return rules
 
 
-def _rule(value: str, line: str, allows: bool) -> Rule:
+def _rule(value: str, line: str, weight: int) -> Rule:
     if value.startswith(("http://", "https://")):
         value = f"/{value}"  # rules are compared with paths, so an absolute URL is taken as one
     text = value.removesuffix("$")
     to_end = text != value
     pattern = _OTHER_IN_PATTERN(_spelling, text)
     parts = tuple(_WILDCARDS.split(pattern))
-    return Rule(2 * (len(pattern) + to_end) + allows, parts, to_end, line)
+    return Rule(weight, parts, to_end, line)
 
 
 def path_of(url: str) -> str:
@@ -331,4 +334,6 @@ def _named(value: str) -> str:
     if value[:1] == _EVERYONE and (len(value) == 1 or value[1].isspace() or value[1] == "#"):
         return _EVERYONE
     match = _TOKEN.match(value)
-    return match[0].rstrip("_-").lower() if match else ""
+    name = match[0].rstrip("_-").lower() if match else ""
+    # Some sites write the whole User-Agent of a crawler.
+    return product_token(value) if name == "mozilla" else name

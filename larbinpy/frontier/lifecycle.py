@@ -25,6 +25,7 @@ from larbinpy.frontier.site import STEPS, Event, NamedSite, PackedRobots, State
 from larbinpy.frontier.sites import RobotsRules, SiteRegistry
 from larbinpy.frontier.soft404.probes import Probes
 from larbinpy.page import READABLE, UNREACHABLE, Outcome, Page, asks_for_less, failure, is_retried
+from larbinpy.parse import redirect_target
 from larbinpy.storage.site_counts import SiteCounts
 from larbinpy.storage.sizes import DEFAULT_SIZES, FrontierSizes
 from larbinpy.url import GUESS, SITEMAP, Aim, Ask, Purpose, Url, port_of, resolve, site_of
@@ -181,12 +182,12 @@ class RobotsStep(Step):
         return None
 
     def _redirected(self, owner: NamedSite, page: Page, now: float) -> None:
-        location = page.header("location")
-        target = resolve(location, page.url.href) if location else None
-        if target is None or page.url.hops >= _HOPS:
+        targets = redirect_target(page)
+        if not targets or page.url.hops >= _HOPS:
             self._open(owner, self._rules.allow_all, now + _RULES_TIME, now)
             return
-        self._way.send(Url(target, 0, hops=page.url.hops + 1, purpose=page.url.purpose), now)
+        [target] = targets
+        self._way.send(Url(target.url, 0, hops=page.url.hops + 1, purpose=page.url.purpose), now)
 
     def _failed(
         self, site: NamedSite, robots: Url, outcome: Outcome, now: float, detail: str

@@ -50,6 +50,7 @@ _PARAMETER = re.compile(
 )
 #: Longer values (characters) are cut; no honest server sends them.
 _MAX_VALUE = 64 * 1024
+_NOT_ASCII = re.compile("[^\x00-\x7f]")
 _QUOTED_PAIR = re.compile(r"\\(.)")
 _READ = frozenset({"location", "content-location", "link", "refresh", "x-robots-tag"})
 _REDIRECTING = frozenset({201, 300, 301, 302, 303, 307, 308})
@@ -64,11 +65,11 @@ def read_headers(page: Page, out: Collector) -> None:
         match name:
             case "location":
                 if page.status in _REDIRECTING:
-                    out.add(_text(value), Kind.PAGE)
+                    out.add(_escaped(value), Kind.PAGE)
             case "content-location":
                 # In other replies, it is another name of the page.
                 if page.status == HTTPStatus.CREATED:
-                    out.add(_text(value), Kind.PAGE)
+                    out.add(_escaped(value), Kind.PAGE)
             case "link":
                 _read_link(_text(value), out)
             case "refresh":
@@ -87,8 +88,16 @@ def redirect_target(page: Page) -> Sequence[Link]:
     out = Collector(page.url.href)
     location = next((value for name, value in page.headers if name == "location" and value), "")
     if location:
-        out.add(_text(location[:_MAX_VALUE]), Kind.PAGE)
+        out.add(_escaped(location[:_MAX_VALUE]), Kind.PAGE)
     return out.parsed(None).links
+
+
+def _escaped(value: str) -> str:
+    """Return a header decoded as Latin-1 with its bytes escaped, as browsers read a Location.
+
+    So the server gets back what it sent, whatever its encoding is.
+    """
+    return _NOT_ASCII.sub(lambda byte: f"%{ord(byte[0]):02X}", value)
 
 
 def _text(value: str) -> str:

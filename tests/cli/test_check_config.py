@@ -36,6 +36,21 @@ def test_set_and_environment_override_the_file(
     assert [line.split("#")[0].split() for line in lines] == changed
 
 
+@pytest.mark.parametrize(
+    ("agent", "name"),
+    [
+        (
+            "Mozilla/5.0 (compatible; FooBot/2.1; +http://foo.test/bot)",
+            "robots.txt calls it foobot",
+        ),
+        ("Foo Bar", "robots.txt has no name for it, only *"),
+    ],
+)
+def test_the_name_in_robots_txt_is_shown(agent: str, name: str) -> None:
+    result = CliRunner().invoke(main, ["check-config", "--set", f"UserAgent={agent}", "--changed"])
+    assert result.stdout.splitlines()[0].endswith(name)
+
+
 def test_without_a_file_it_is_that_of_the_folder_or_the_defaults(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from protego import Protego
 
+from larbinpy.errors import product_token
 from larbinpy.fetch.robots import MAX_SIZE, Rules, whole_lines
 from tests.support.suites import suite
 
@@ -118,6 +119,29 @@ def test_the_end_of_the_path_counts_as_a_character() -> None:
     assert allowed(text, "/abc")
 
 
+@pytest.mark.parametrize(
+    ("rules", "forbidden", "free"),
+    [
+        # A "?" is one character, although it is compared as %3F.
+        ("Disallow: /*?\nAllow: /en/", "/x?q", "/en/c?q"),
+        ("Disallow: /cart/\nAllow: /*?p=", "/cart/?p=2", "/list?p=2"),
+        ("Disallow: /*?*&\nAllow: /list/", "/x?a&b", "/list/?a&b"),
+        # An escape is three, although it may be compared as one.
+        ("Disallow: /~m\nAllow: /%7E", "", "/~me"),
+        ("Disallow: /%7Eme\nAllow: /~me/", "/~me/a", "/~you"),
+        # So are octets that are not ASCII.
+        ("Disallow: /ä\nAllow: /*a=1", "/%C3%A4?a=1", "/b?a=1"),
+        ("Allow: /x**\nDisallow: /xy", "", "/xyz"),
+        ("Allow: /index.html\nDisallow: /", "/a /index", "/ /index.html"),
+        ("Allow: /a/index.htm\nDisallow: /a/", "/a/b", "/a/ /a/index.htm"),
+    ],
+)
+def test_patterns_are_weighed_as_they_are_written(rules: str, forbidden: str, free: str) -> None:
+    text = f"User-agent: *\n{rules}\n"
+    paths = [*forbidden.split(), *free.split()]
+    assert [path for path in paths if not allowed(text, path)] == forbidden.split()
+
+
 @pytest.mark.parametrize("line", ["*", "* # all", "*#all", "*\t", "*x", "**"])
 def test_a_group_of_everyone(line: str) -> None:
     assert allowed(f"User-agent: {line}\nDisallow: /\n", "/") is (line in ("*x", "**"))
@@ -160,6 +184,50 @@ def test_a_name_is_matched_whole(name: str) -> None:
 )
 def test_the_agent_is_a_product(agent: str, matches: bool) -> None:
     assert allowed("User-agent: larbinpy\nDisallow: /\n", "/", agent) is not matches
+
+
+WEB = "http://a.test/bot"
+WEBKIT = "AppleWebKit/537.36 (KHTML, like Gecko"
+
+
+@pytest.mark.parametrize(
+    ("agent", "token"),
+    [
+        ("FooBot 2.1", "foobot"),
+        (f"FooBot +{WEB}", "foobot"),
+        ("FooBot v2", "foobot"),
+        ("Foo Bar/2", ""),
+        ("LinkBot/1.0 (compatible; Mozilla/5.0)", "linkbot"),
+        (f"Mozilla/5.0 (compatible; FooBot/2.1; +{WEB})", "foobot"),
+        (f"Mozilla/5.0 (compatible;Foo;+{WEB})", "foo"),
+        (f"Mozilla/5.0 (compatible; Foo +{WEB})", "foo"),
+        ("Mozilla/5.0 (compatible; MJ12bot/v1.4.8; http://mj12bot.test/)", "mj"),
+        (f"Mozilla/4.0 (compatible; MSIE 6.0; Windows NT 5.1; FooBot/1.0; +{WEB})", "foobot"),
+        (f"Mozilla/5.0 {WEBKIT}; compatible; bingbot/2.0; +{WEB}) Chrome/1.2 Safari/3", "bingbot"),
+        (
+            f"Mozilla/5.0 (Linux) {WEBKIT}) Mobile Safari/5 (compatible; A-Mobile; +{WEB})",
+            "a-mobile",
+        ),
+        (f"Mozilla/5.0 (Macintosh) Version/13.1 Safari/605 (Applebot/0.1; +{WEB})", "applebot"),
+        (f"Mozilla/5.0 (X11; Linux x86_64; Storebot-G/1.0) {WEBKIT}) Chrome/1", "storebot-g"),
+        (f"Mozilla/5.0 (X11) {WEBKIT}) Chrome/120.0 Safari/537.36 Foo/1.0 (+{WEB})", "foo"),
+        ("Mozilla/5.0 (Foo/1.0; spider@foo.test; http://crawler.foo.test/)", "foo"),
+        (f"Mozilla/5.0 (X11; Linux) {WEBKIT}) Chrome/120.0 Safari/537.36 Edg/120.0", "mozilla"),
+        ("Mozilla/5.0 (compatible; MSIE 9.0; Windows NT 6.1; Trident/5.0)", "mozilla"),
+        ("Mozilla/5.0 (X11; rv:109.0) Gecko/20100101 Firefox/115.0", "mozilla"),
+        ("Mozilla/5.0 " + "-_" * 100_000, "mozilla"),
+    ],
+)
+def test_the_name_of_a_crawler_that_begins_as_browsers_do(agent: str, token: str) -> None:
+    assert product_token(agent) == token
+
+
+def test_a_group_may_have_the_whole_agent_of_a_crawler() -> None:
+    agent = f"Mozilla/5.0 (compatible; FooBot/2.1; +{WEB})"
+    text = f"User-agent: {agent}\nDisallow: /\n\nUser-agent: *\nDisallow:\n"
+    assert not allowed(text, "/", agent)
+    assert not allowed(text, "/", "FooBot/3")
+    assert allowed(text, "/", "Mozilla/5.0 (X11; rv:109.0) Gecko/20100101 Firefox/115.0")
 
 
 @pytest.mark.parametrize(

@@ -216,6 +216,14 @@ def test_five_redirects_of_robots_txt_are_followed(world: MakeWorld) -> None:
     assert here.outcomes() == {PAGE: Outcome.FORBIDDEN_ROBOTS}
 
 
+def test_a_redirect_of_robots_txt_is_read_as_any_other(world: MakeWorld) -> None:
+    location = "//b.test/r\xe9gles?#part"
+    there = "http://b.test/r%E9gles"
+    here = world(PAGE, replies=moved(location) | {there: {"body": DENY}})
+    here.run()
+    assert here.outcomes() == {PAGE: Outcome.FORBIDDEN_ROBOTS}
+
+
 def test_more_redirects_of_robots_txt_are_none(world: MakeWorld) -> None:
     steps = [f"http://a.test/{number}/robots.txt" for number in range(6)]
     here = world(PAGE, replies=moved(*steps, last={"body": DENY}))

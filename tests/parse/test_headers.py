@@ -69,8 +69,11 @@ def test_location_of_other_replies_means_nothing() -> None:
         ("x#part", ["http://h.example/dir/x"]),
         ("//o.example", ["http://o.example/"]),
         # The header came as Latin-1: these are the bytes of UTF-8.
-        ("/ж".encode().decode("latin-1"), ["http://h.example/%D0%B6"]),
-        ("/\xe9", ["http://h.example/%C3%A9"]),
+        ("/ж?ж".encode().decode("latin-1"), ["http://h.example/%D0%B6?%D0%B6"]),
+        ("//bücher.example/".encode().decode("latin-1"), ["http://xn--bcher-kva.example/"]),
+        # And these are of no UTF-8.
+        ("/\xe9", ["http://h.example/%E9"]),
+        ("/\xc7\xd1?q=\xb1\xdb", ["http://h.example/%C7%D1?q=%B1%DB"]),
         ("javascript:x", []),
         ("file:///etc/passwd", []),
         ("http://h.example:25/", []),
