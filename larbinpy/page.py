@@ -427,8 +427,8 @@ class Page:
     received: int = 0
     #: One short line with the reason, if the outcome alone does not give it.
     detail: str = ""
-    #: A reply came whose Content-Encoding could not be decoded: no sign of overload. The next
-    #: request offers no coding.
+    #: A reply came that is not what its headers say: no sign of overload. The next request is
+    #: made in another way, or shows whether the body always ends there.
     misread: bool = False
     #: Makes the list of `links`, once the page is parsed.
     list_links: Callable[[], list[str]] = list
@@ -502,6 +502,7 @@ class Fate:
     detail: str = ""
     #: Needed to show a page (requisites).
     requisite: bool = False
+    truncated: str | None = None
 
     @classmethod
     def of(cls, page: Page, wall: float) -> "Fate":
@@ -521,18 +522,19 @@ class Fate:
             attempt=url.attempt,
             detail=page.detail,
             requisite=url.requisite,
+            truncated=page.truncated,
         )
 
     def as_dict(self) -> dict[str, object]:
-        """Return the fields by name, without an empty detail, `requisite` only if it is true."""
+        """Return the fields by name, the last three only if they say something."""
         # dataclasses.asdict copies deeply: a millisecond for the fates of a status page.
         values = dict(zip(_NAMES, _values(self), strict=True))
-        if not self.detail:
-            del values["detail"]
-        if not self.requisite:
-            del values["requisite"]
+        for name in _OPTIONAL:
+            if not values[name]:
+                del values[name]
         return values
 
 
+_OPTIONAL = ("detail", "requisite", "truncated")
 _NAMES = tuple(each.name for each in fields(Fate))
 _values = attrgetter(*_NAMES)

@@ -65,6 +65,8 @@ class Judge:
     def judge(self, page: Page) -> Judgement:
         """Judge a reply; a page that is kept may still be a duplicate."""
         judgement = Judgement.KEEP
+        if page.misread and not page.url.attempt and page.url.purpose.aim is not Aim.LOGIN:
+            return Judgement.AGAIN
         if self._sessions is not None and page is not self._judged:
             judgement = self._of_session(page, self._sessions)
         if judgement is Judgement.KEEP and page.url.purpose.owner is None:
@@ -89,8 +91,6 @@ class Judge:
 
     def _of_page(self, page: Page) -> Judgement:
         """Whether a page, or a failure, is what it looks like."""
-        if page.misread and not page.url.attempt:
-            return Judgement.AGAIN
         soft_404 = "" if self._probes is None else self._probes.judge(page)
         if soft_404:
             page.outcome, page.detail = Outcome.ERR_40X, soft_404
@@ -332,8 +332,8 @@ class Intake:
 
 def _is_shown(page: Page, judgement: Judgement) -> bool:
     """Whether the outputs get a reply that is not a page: it is kept, or could not be read."""
-    if judgement is not Judgement.KEEP:
-        return judgement is Judgement.AGAIN and page.misread
+    if judgement is not Judgement.KEEP and not (judgement is Judgement.AGAIN and page.misread):
+        return False
     return page.url.purpose.aim not in (Aim.LOGIN, Aim.PROBE) and not page.vain
 
 

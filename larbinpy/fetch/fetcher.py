@@ -27,7 +27,7 @@ from larbinpy.fetch.options import (
     concise,
     meaning,
 )
-from larbinpy.fetch.transfer import Transfer
+from larbinpy.fetch.transfer import Attempt, Transfer, ending_of, is_of_use
 from larbinpy.loop.poller import READ, WRITE, Poller
 from larbinpy.page import Outcome, Page
 
@@ -45,6 +45,11 @@ CONNECTIONS_PER_HANDLE = 2
 
 _DETAIL = 200
 
+#: Outcomes of replies that began, and did not end as they should.
+_BROKEN = frozenset({Outcome.EARLY_STOP, Outcome.TIMEOUT})
+#: Begins the detail of a page whose reply always ends early.
+CUT_TWICE = "the server ends it early, twice at the same byte"
+
 
 class Fetcher:
     """A fixed number of handles, each free or busy with one request.
@@ -54,8 +59,9 @@ class Fetcher:
     timer, handles and transfers are in one class because all of them take part in that.
 
     A page whose Content-Encoding libcurl cannot decode, or with a wrong Content-Length, fails as
-    earlyStop and is `misread`. When it is requested again, no coding is offered, and `codings`
-    decodes what comes; or the length is ignored.
+    earlyStop and is `misread`. When it is requested again, no coding is offered, and `transfer`
+    decodes what comes; or the length is ignored. So does a page whose body is cut off. If it is
+    cut off at the same byte again, the server always does so, and the body is the page.
     """
 
     def __init__(
@@ -82,7 +88,8 @@ class Fetcher:
         # The options of the last request of each handle.
         self._options: dict[pycurl.Curl, RequestOptions] = {}
         self._size = 0
-        self._lenient: dict[str, int] = {}
+        # The last attempts whose replies were broken.
+        self._broken: dict[str, Attempt] = {}
         self._timer_ms: int | None = None
         self._timer_at: float | None = None
         self._sweep_at = 0.0
@@ -133,7 +140,8 @@ class Fetcher:
         try:
             if self._options.get(curl) is not request.options:
                 self._adopt(curl, request.options)
-            leniency = self._lenient.pop(request.url.href, 0)
+            transfer.earlier = self._broken.pop(request.url.href, None)
+            leniency = 0 if transfer.earlier is None else transfer.earlier.code
             transfer.coded = leniency in options.UNDECODED
             options.single(curl.setopt, request, leniency)
         except (ValueError, pycurl.error) as error:
@@ -301,12 +309,27 @@ class Fetcher:
         page.first_byte_ms = round(curl.getinfo(pycurl.STARTTRANSFER_TIME) * 1000)
         page.received = bytes_received(curl)
         self._brake.charge(curl, page.received)
-        if code in options.LENIENCY and page.outcome is Outcome.EARLY_STOP:
-            self._remember(page.url.href, code)
-            page.misread = code in options.UNDECODED
-            page.detail = page.detail or "its packed content is damaged, or more follows it"
+        if page.outcome in _BROKEN:
+            self._weigh(page, code, transfer.earlier)
         self._return(curl)
         return page
+
+    def _weigh(self, page: Page, code: int, earlier: Attempt | None) -> None:
+        """Take a body that ends where it did before as the page; remember what may come again."""
+        ending, stalled = ending_of(page), page.outcome is Outcome.TIMEOUT
+        is_same = earlier is not None and ending is not None and ending == earlier.ending
+        if is_same and is_of_use(page.body, stalled=stalled):
+            page.outcome, page.misread = Outcome.SUCCESS, False
+            page.detail = f"{CUT_TWICE}: {page.detail}"
+            return
+        is_lenient = code in options.LENIENCY
+        if is_lenient:
+            page.detail = page.detail or "its packed content is damaged, or more follows it"
+        if is_lenient or (ending is not None and earlier is None and not stalled):
+            page.misread = True
+        if is_lenient or ending is not None:
+            code = code if is_lenient or earlier is None else earlier.code
+            self._remember(page.url.href, Attempt(code, ending))
 
     def _return(self, curl: pycurl.Curl) -> None:
         self._brake.end(curl)
@@ -316,10 +339,10 @@ class Fetcher:
         else:
             self._close(curl)
 
-    def _remember(self, href: str, code: int) -> None:
-        self._lenient[href] = code
-        if len(self._lenient) > self._settings.most_lenient:
-            del self._lenient[next(iter(self._lenient))]
+    def _remember(self, href: str, attempt: Attempt) -> None:
+        self._broken[href] = attempt
+        if len(self._broken) > self._settings.most_broken:
+            del self._broken[next(iter(self._broken))]
 
     def _handle(self) -> pycurl.Curl:
         curl = self._new_handle()

@@ -54,9 +54,9 @@ class FetchSettings:
     #: Bytes of cookies beyond which the jar is emptied. libcurl keeps most cookies forever, and
     #: may go through all of them for each request: 4 MB are some 15,000 ordinary ones.
     most_cookies: int = 4_000_000
-    #: URLs remembered for a more lenient request. If there are more, the oldest is forgotten, so
-    #: that its next request fails, too.
-    most_lenient: int = 1000
+    #: URLs remembered with the end of a broken reply. If there are more, the oldest is forgotten,
+    #: so that its next request fails, too.
+    most_broken: int = 1000
     #: Keep the head of each request in its page.
     keep_requests: bool = False
 

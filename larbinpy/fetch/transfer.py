@@ -20,7 +20,7 @@ import pycurl
 
 from larbinpy.fetch.options import Request, proxy_unauthorized
 from larbinpy.page import LONG_HEADERS, NEEDS_LOGIN, Outcome, Page, declared_type, of_status
-from larbinpy.url import SECRET_HEADER
+from larbinpy.url import SECRET_HEADER, hash64
 
 #: Codings of one body, as libcurl.
 _MOST_LAYERS = 5
@@ -149,6 +149,44 @@ def _unpacked(body: bytes, make: Callable[[], Any], beginning: bytes | None, mos
     return Decoded(unpacked[:most], len(unpacked) > most, fault)
 
 
+#: How files begin, the mark of their end, and how many bytes there are from it on.
+_FILES = (
+    (b"\x89PNG", b"IEND", 8),
+    (b"\xff\xd8\xff", b"\xff\xd9", 2),
+    (b"GIF8", b";", 1),
+    (b"%PDF-", b"%%EOF", 5),
+    (b"PK\3\4", b"PK\5\6", 22),
+)
+#: Blanks and comments that may follow the end of a file.
+_SLACK = 32
+_MARKS = (b"\xff\xfe", b"\xfe\xff")
+#: A file of gzip that unpacks to more is not examined.
+_MOST_UNPACKED = 32 << 20
+
+
+def is_of_use(body: bytes, *, stalled: bool) -> bool:
+    """Whether a body that ends before its declared end is worth having.
+
+    That is a file that ends as those of its kind do, although the length is wrong; and the
+    beginning of a text, unless the server has `stalled`, and might have gone on.
+    """
+    for begin, end, size in _FILES:
+        if body.startswith(begin):
+            return _has_near_end(body, end, size)
+    if body.startswith(_BEGINNINGS["gzip"]):
+        unpacked = decode(body, "gzip", "", _MOST_UNPACKED)
+        return not unpacked.fault and not unpacked.is_cut
+    if body.startswith(b"RIFF"):
+        return len(body) >= 8 + int.from_bytes(body[4:8], "little")
+    is_text = body.startswith(_MARKS) or not _BINARY.search(body, 0, _HEAD)
+    return is_text and (not stalled or _has_near_end(body.lower(), b"</html>", 7))
+
+
+def _has_near_end(body: bytes, mark: bytes, size: int) -> bool:
+    at = body.rfind(mark, max(len(body) - size - _SLACK, 0))
+    return 0 <= at <= len(body) - size
+
+
 #: Most header lines and bytes of a reply, including status lines, interim replies (1xx) and
 #: trailers. Common servers accept far less from clients (Apache: 100 lines of 8 kB).
 MAX_HEADER_LINES = 300
@@ -163,6 +201,21 @@ _BYTES_PER_SECOND = 2000
 
 #: Takes a piece of a reply; returns 0 to stop the transfer.
 Taker = Callable[[bytes], int | None]
+
+
+class Attempt(NamedTuple):
+    """A request whose reply broke off, or could not be read."""
+
+    #: libcurl's error.
+    code: int
+    #: Of its reply, as `ending_of` has it.
+    ending: int | None
+
+
+def ending_of(page: Page) -> int | None:
+    """Identifies what came of a body that broke off; None if there is none."""
+    return hash64(page.body) if page.truncated == "disconnect" and page.body else None
+
 
 _STATUS = re.compile(rb"HTTP/\S+\s+(\d{3})")
 _CHOICES = 300
@@ -221,6 +274,8 @@ class Transfer:
         self.complete = False
         #: libcurl leaves the body in the codings of its Content-Encoding.
         self.coded = False
+        #: The attempt before this one, if its reply was broken.
+        self.earlier: Attempt | None = None
         #: Decoded bytes of the body that were kept.
         self.size = 0
         self.header_bytes = 0
@@ -331,6 +386,7 @@ class Transfer:
             body, rest, fault = self._decoded(body)
             if fault and failure is None and self._stop is None:
                 misread, failure, message = True, Outcome.EARLY_STOP, fault
+                self._truncated = "disconnect" if body else None
         return Page(
             self.request.url,
             self._outcome(failure),

@@ -323,13 +323,13 @@ class Frontier:
         If so, `decided` returns it. Otherwise the URL goes back to the tail of its NamedSite, to
         be fetched again; or it was a preliminary request.
         """
+        if judgement is Judgement.AGAIN:
+            self.lifecycle.again(page, now, wall)
+            return False
         if page.url.purpose.owner is not None:
             sitemaps = self.lifecycle.prepared(page, now, wall)
             if sitemaps is not None:
                 self._admit_sitemaps(page.url.href, sitemaps, now)
-            return False
-        if judgement is Judgement.AGAIN:
-            self.lifecycle.again(page, now, wall)
             return False
         if judgement is Judgement.KEEP:
             decided = self._finished(page, now, wall)

@@ -736,10 +736,11 @@ class SiteLifecycle:
         return not retry
 
     def again(self, page: Page, now: float, wall: float) -> None:
-        """Put the URL of a reply at the tail of its site, as the next try."""
+        """Put the URL of a reply at the tail of its site, or first if it is preliminary."""
         self.landed(page, now, wall)
         page.url.attempt += 1
-        self.join(page.url, now)
+        queue = self.join if page.url.purpose.owner is None else self.send
+        queue(page.url, now)
 
     # Failures.
 

@@ -30,6 +30,8 @@ def line(fate: Fate) -> bytes:
         text += f', "detail": {quoted(fate.detail)}'
     if fate.requisite:
         text += ', "requisite": true'
+    if fate.truncated:
+        text += f', "truncated": "{fate.truncated}"'
     return text.encode("ascii") + b"}\n"
 
 

@@ -490,6 +490,28 @@ def test_a_robots_txt_is_for_the_frontier(tmp_path: Path) -> None:
     assert case.stats.pages == 0
 
 
+def test_a_robots_txt_that_was_cut_off_is_asked_for_again_at_once(tmp_path: Path) -> None:
+    case = Case(tmp_path, ask_robots=True)
+    assert case.frontier.seed("http://a.test/private") is None
+    [robots] = case.fly()
+    case.land(robots, outcome=Outcome.EARLY_STOP, misread=True, truncated="disconnect")
+    case.intake.step()
+    assert case.frontier.lifecycle.retried == 0
+    [again] = case.fly()
+    assert again is robots
+    case.land(again, body=b"User-agent: *\nDisallow: /private\nAll", truncated="disconnect")
+    case.intake.step()
+    assert case.outcomes == {"/private": "forbiddenRobots"}
+
+
+def test_a_page_that_the_server_cut_off_says_so(case: Case) -> None:
+    [url] = case.fly("/")
+    case.land(url, truncated="disconnect", detail="why")
+    case.intake.step()
+    [fate] = case.fates.written
+    assert (fate.outcome, fate.truncated, fate.detail) == ("success", "disconnect", "why")
+
+
 def test_fates_say_what_came(case: Case) -> None:
     [url] = case.fly("/")
     case.land(url, body=b"12345", ip="198.51.100.1", ms=7)
@@ -508,3 +530,11 @@ def test_the_reply_to_a_probe_is_not_output(tmp_path: Path) -> None:
     case.intake.step()
     assert (case.plug.given, case.outcomes) == ([], {})
     assert [url.href for url in case.fly()] == ["http://a.test/0", "http://a.test/1"]
+
+
+def test_a_probe_that_was_cut_off_is_sent_again_and_not_output(tmp_path: Path) -> None:
+    case = Case(tmp_path, probes=FakeProbes())
+    [probe] = case.fly("/0", "/1")
+    case.land(probe, outcome=Outcome.EARLY_STOP, misread=True)
+    case.intake.step()
+    assert (case.plug.given, case.fly()) == ([], [probe])

@@ -731,6 +731,77 @@ def test_a_connection_that_breaks_within_a_coded_body_is_no_wrong_coding(loop: L
     )
 
 
+PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR...\0\0\0\0IEND\xaeB`\x82"
+
+
+def cut(body: bytes, *headers: str) -> bytes:
+    """A reply whose body ends before its declared end."""
+    return reply(body, *headers).replace(b"Content-Length: ", b"Content-Length: 9", 1)
+
+
+@pytest.mark.parametrize(
+    ("raw", "body"),
+    [
+        (cut(b"<p>all of it"), b"<p>all of it"),
+        (cut(PACKED, "Content-Encoding: gzip"), b"text " * 100),
+        (cut(PACKED + b"\n", "Content-Encoding: gzip"), b"text " * 100),
+        (cut(PACKED[:-9], "Content-Encoding: gzip"), b"text " * 100),
+        (b"HTTP/1.1 200 OK\r\n" + CHUNKED + b"9\r\nok", b"ok"),
+        (b"HTTP/1.1 200 OK\r\n" + CHUNKED + b"2\r\nok\r\n", b"ok"),
+        (b"HTTP/1.1 200 OK\r\n" + CHUNKED + b"2\r\nok\r\nzz\r\n", b"ok"),
+        (cut(PNG), PNG),
+        (cut("\ufeffnot in ASCII".encode("utf-16-le")), "\ufeffnot in ASCII".encode("utf-16-le")),
+    ],
+)
+def test_what_ends_at_the_same_byte_twice_is_the_page(loop: Loop, raw: bytes, body: bytes) -> None:
+    server = loop.serve(once(raw))
+    first, page = (loop.fetch(server.url()) for _ in range(2))
+    assert (first.outcome, first.truncated, first.misread) == (
+        Outcome.EARLY_STOP,
+        "disconnect",
+        True,
+    )
+    assert (page.outcome, page.body, page.truncated, page.misread) == (
+        Outcome.SUCCESS,
+        body,
+        "disconnect",
+        False,
+    )
+    assert page.detail.startswith("the server ends it early, twice at the same byte: ")
+    assert len(server.requests) == 2
+
+
+def test_a_body_that_ends_elsewhere_each_time_is_no_page(loop: Loop) -> None:
+    server = loop.serve(*(once(cut(b"<p>all of it"[:-number])) for number in (1, 2, 3, 1, 1)))
+    pages = [loop.fetch(server.url()) for _ in range(5)]
+    assert [page.outcome for page in pages] == [Outcome.EARLY_STOP] * 4 + [Outcome.SUCCESS]
+    # Only the first says nothing of how the server is.
+    assert [page.misread for page in pages] == [True] + [False] * 4
+
+
+@pytest.mark.parametrize("body", [PNG[:-9], b"%PDF-1.7\n...", PACKED[:-3], b"PK\3\4\0", b""])
+def test_half_of_a_file_is_no_page(loop: Loop, body: bytes) -> None:
+    server = loop.serve(once(cut(body)))
+    for _ in range(3):
+        assert loop.fetch(server.url()).outcome is Outcome.EARLY_STOP
+
+
+@pytest.mark.parametrize(
+    ("body", "outcome"), [(b"<p>all of it</html>\n", Outcome.SUCCESS), (b"<p>al", Outcome.TIMEOUT)]
+)
+def test_a_page_that_stalls_at_its_end_is_whole(loop: Loop, body: bytes, outcome: Outcome) -> None:
+    server = loop.serve(once(cut(body), Act.HANG))
+    for expected in (Outcome.TIMEOUT, outcome):
+        loop.start(server.url())
+        while server.sent == 0 or loop.turn(0):
+            loop.turn()
+        loop.turn()
+        loop.skip(40)
+        [page] = loop.finish()
+        assert (page.outcome, page.body, page.misread) == (expected, body, False)
+        server.sent = 0
+
+
 def test_a_reply_without_headers(loop: Loop) -> None:
     server = loop.serve(once(b"plain text"))
     page = loop.fetch(server.url())
@@ -744,7 +815,7 @@ def test_a_detail_is_one_short_printable_line() -> None:
 
 def test_only_so_many_urls_are_remembered_for_a_lenient_request(make_loop: MakeLoop) -> None:
     """The one that failed first is forgotten, and merely fails once more."""
-    loop = make_loop(most_lenient=2)
+    loop = make_loop(most_broken=2)
     server = loop.serve(once(reply(b"plain text", "Content-Encoding: gzip")))
     urls = [server.url(f"/{number}") for number in range(3)]
     assert {loop.fetch(url).outcome for url in urls} == {Outcome.EARLY_STOP}

@@ -17,6 +17,7 @@ from larbinpy.fetch.transfer import (
     MAX_PACKED,
     Transfer,
     declared_length,
+    is_of_use,
 )
 from larbinpy.page import Outcome, Page, reason
 from larbinpy.url import Url
@@ -265,6 +266,34 @@ def test_a_304_has_no_page() -> None:
     subject = transfer()
     feed(subject, b"HTTP/1.1 304 Not Modified\r\n\r\n", b"text")
     assert subject.page(None).outcome is Outcome.ERR_30X
+
+
+WHOLE = {
+    "png": b"\x89PNG\r\n\x1a\n....\0\0\0\0IEND\xaeB`\x82",
+    "jpeg": b"\xff\xd8\xff\xe0....\0\1\xff\xd9",
+    "gif": b"GIF89a\1\0\1\0....\0;",
+    "webp": b"RIFF\x08\0\0\0WEBPVP8 ",
+    "pdf": b"%PDF-1.7\n....\n%%EOF\n",
+    "zip": b"PK\3\4\0....PK\5\6" + bytes(18),
+    "gzip": gzip.compress(b"text"),
+}
+
+
+@pytest.mark.parametrize("kind", WHOLE)
+def test_a_file_is_of_use_if_it_is_whole(kind: str) -> None:
+    assert is_of_use(WHOLE[kind], stalled=True)
+    assert not is_of_use(WHOLE[kind][:-8], stalled=False)
+
+
+def test_the_beginning_of_a_text_is_of_use_unless_the_server_stalls() -> None:
+    for text in (b"<p>half", "\ufeffhalf".encode("utf-16"), "<p>halb so gro\xdf".encode()):
+        assert is_of_use(text, stalled=False) and not is_of_use(text, stalled=True)
+    assert is_of_use(b"<P>ALL</BODY></HTML>\n\n", stalled=True)
+    assert not is_of_use(b"\0\0\0\x18ftypmp42", stalled=False)
+
+
+def test_a_small_file_that_unpacks_to_very_much_is_not_examined() -> None:
+    assert not is_of_use(gzip.compress(bytes(40_000_000)), stalled=False)
 
 
 def test_time_is_earned_by_bytes() -> None:

@@ -61,8 +61,9 @@ def test_no_character_of_the_web_reaches_a_terminal(url: str, kind: str) -> None
 def test_a_line_is_what_json_makes_of_the_fate(
     url: str, kind: str, detail: str, via: str | None, ip: str | None
 ) -> None:
-    one = fate(url=url, type=kind, detail=detail, via=via, ip=ip)
-    assert line(one) == json.dumps(one.as_dict()).encode() + b"\n"
+    for more in ({}, {"truncated": "disconnect"}, {"requisite": True, "truncated": "length"}):
+        one = fate(url=url, type=kind, detail=detail, via=via, ip=ip, **more)
+        assert line(one) == json.dumps(one.as_dict()).encode() + b"\n"
 
 
 def test_lines_wait_for_flush(tmp_path: Path) -> None:
