@@ -75,6 +75,7 @@ class DatabaseFinder:
             index = self._base.index(query, until)
             ranked = find(index, query, wish, languages, self._clock)
             hits = HitReader(self._base.rows_until(until), self._clock)
+            hits.check(ranked, query, wish, start + _FACETS * wish.limit)
             found.hits = hits.read(ranked, query, wish, start + _SNIPPETS * wish.limit)
             found.cut, found.missing, found.total = ranked.cut, ranked.missing, ranked.total
             if wish.facets and ranked.matches is not None:

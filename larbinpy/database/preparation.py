@@ -11,7 +11,7 @@ A page as the writer of a database takes it: read, segmented and compressed.
 import json
 import struct
 from base64 import b32encode
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from http import HTTPStatus
@@ -25,7 +25,7 @@ from isal.igzip_lib import IsalError
 
 from larbinpy.database.revisit.round import host_name
 from larbinpy.database.search.fingerprint import keys
-from larbinpy.database.search.segment import tokens
+from larbinpy.database.search.segment import index_tokens, tokens
 from larbinpy.page import Page
 from larbinpy.storage.deflate import Compressor, compress
 from larbinpy.url import SECRET_HEADER, fingerprints, hash64
@@ -39,16 +39,33 @@ _WHOLE = "ǁ"
 
 
 def page_tokens(
-    url: str, title: str, headings: Sequence[str], text: str, rest: str, lang: str | None
+    url: str,
+    title: str,
+    headings: Sequence[str],
+    text: str,
+    rest: str,
+    lang: str | None,
+    about: Iterable[str] = (),
 ) -> dict[str, str]:
-    """Return the tokens of a page, separated by blanks; `lang` is ISO 639-1 or None."""
+    """Return the tokens of a page, separated by blanks; `lang` is ISO 639-1 or None.
+
+    `about`: what is said of it or in it and not shown as text, which counts as the rest does.
+    """
+    unseen = (each for each in about if each and each not in text)
     return {
         "title": _named([title], lang),
-        "heading": tokens("\n".join(headings), lang),
-        "body": tokens(text, lang),
-        "url": tokens(unquote(url), None),
-        "rest": tokens(rest, lang),
+        "heading": index_tokens("\n".join(headings), lang),
+        "body": index_tokens(text, lang),
+        "url": index_tokens(unquote(url), None),
+        "rest": index_tokens("\n".join((rest, *unseen)).strip("\n"), lang),
     }
+
+
+def about(summary: str, images: Iterable[Sequence[str]]) -> Iterator[str]:
+    """The description that a page declares, and those of its images (pairs with the URL)."""
+    yield summary
+    for _, description in images:
+        yield description
 
 
 def anchor_tokens(texts: Iterable[str], lang: str | None) -> str:
@@ -67,8 +84,10 @@ def whole_token(text_tokens: str) -> str:
 
 
 def _named(texts: Iterable[str], lang: str | None) -> str:
-    found = [made for made in (tokens(text, lang) for text in texts) if made]
-    return " ".join([*found, *map(whole_token, found)])
+    named = [text for text in texts if text]
+    found = [made for made in (tokens(text, lang) for text in named) if made]
+    made = (index_tokens(text, lang) for text in named)
+    return " ".join(filter(None, (*made, *map(whole_token, found))))
 
 
 #: Level of isal's deflate: about as small as zstd's third, and faster.
@@ -352,7 +371,10 @@ def prepare(
         url,
         fetched,
         columns,
-        page_tokens(url, content.title, content.headings, content.text, content.rest, content.lang),
+        page_tokens(
+            *(url, content.title, content.headings, content.text, content.rest, content.lang),
+            about(content.summary, content.images),
+        ),
         Packed.of(content.text),
         dumped(more).encode("utf-8", "replace"),
         anchors(url, content),

@@ -13,7 +13,7 @@ The hits of a search as they are shown; the same SQL for all kinds of database.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -34,7 +34,7 @@ from larbinpy.database.base import (
 )
 from larbinpy.database.records import DATE, Rows, one_of, parts_of, unpacked_text
 from larbinpy.database.search.query import Item, Query
-from larbinpy.database.search.snippet import snippet
+from larbinpy.database.search.snippet import says, snippet
 
 #: Matches that are scored at most: scoring takes 1 us each, counting 0.03 us.
 CANDIDATES = 5_000
@@ -50,6 +50,11 @@ _LANGUAGES = 5
 _COUNTED, _TITLES, _RANKED = 0.4, 0.6, 0.8
 #: Share for counting if beginnings of words are asked for: too many words begin so, or few.
 _BEGUN = 0.1
+
+#: Pages whose texts are read for words that are meant as typed, so many at once.
+_CHECKED, _AT_ONCE = 500, 50
+#: Hits that are put in a new order by the words that they have as typed.
+_REORDERED = 30
 
 #: Page ids with their scores, the best first.
 Scored = list[tuple[int, float]]
@@ -117,6 +122,8 @@ class Ranked:
     cut: bool = False
     #: Words that the best page does not have.
     missing: list[str] = field(default_factory=list)
+    #: Words that no page has.
+    absent: list[Item] = field(default_factory=list)
     #: The matches that the pages are of, for facets.
     matches: Matches | None = None
 
@@ -133,20 +140,22 @@ def find(
     `languages` of the database's pages, the most frequent first.
     """
     names = named(query.wanted, languages[:_LANGUAGES])
-    return _Search(index, wish, names, clock()).find(query)
+    least = _CHECKED if any(item.literal for item in query.wanted) else 0
+    return _Search(index, wish, names, clock(), least).find(query)
 
 
 class _Search:
     def __init__(
-        self, index: SearchIndex, wish: Wish, names: Condition | None, start: float
+        self, index: SearchIndex, wish: Wish, names: Condition | None, start: float, least: int
     ) -> None:
+        """At least `least` pages are ranked."""
         self._begun = start + _BEGUN * wish.limit
         self._index = index
         self._names = names
         self._by_date = wish.sort == "date"
         self._facets = wish.facets
         # Some more than are shown: a few rows of the index may be of pages that are gone.
-        self._depth = min(DEPTH, wish.n * wish.page) + 20
+        self._depth = max(min(DEPTH, wish.n * wish.page) + 20, least)
         self._counted, self._titles, self._ranked = (
             start + share * wish.limit for share in (_COUNTED, _TITLES, _RANKED)
         )
@@ -266,6 +275,7 @@ class _Search:
         ranked = Ranked()
         try:
             present = [item for item in items if self._index.match(item, self._ranked).total]
+            ranked.absent = [item for item in items if item not in present]
             split = any(item.parts for item in items if item not in present)
             if split or len(present) > _MOST_ITEMS:
                 self._add_any(ranked, items)
@@ -363,6 +373,62 @@ class HitReader:
             hits.append(hit)
         return hits
 
+    def check(self, ranked: Ranked, query: Query, wish: Wish, until: float) -> None:
+        """Leave out pages without a word that is meant as it was typed. If none is, put those
+        first that have the words as typed, and not only other forms of them."""
+        # Pages that lack a word are none of those that have it.
+        literal = [
+            item for item in query.wanted if item.literal and item.text not in ranked.missing
+        ]
+        if literal:
+            self._keep(ranked, literal, wish.n * wish.page, until)
+        elif wish.sort == "rank":
+            self._prefer(ranked, query, until)
+
+    def _keep(self, ranked: Ranked, items: Sequence[Item], most: int, until: float) -> None:
+        """Keep the pages that say all `items`; of very many only those that are shown, and some."""
+        has_few = ranked.total <= _CHECKED
+        kept: Scored = []
+        done = 0
+        while done < len(ranked.pages) and self._clock() < until and (has_few or len(kept) <= most):
+            pairs = ranked.pages[done : done + _AT_ONCE]
+            texts = self._texts(page for page, _ in pairs)
+            kept += [
+                (page, score)
+                for page, score in pairs
+                if page in texts and all(texts[page].says(item) for item in items)
+            ]
+            done += len(pairs)
+        ranked.cut |= not has_few or done < len(ranked.pages)
+        ranked.pages, ranked.total = kept, len(kept)
+        where, numbers = one_of("page.id", [page for page, _ in kept])
+        ranked.matches = Matches(len(kept), f"SELECT {FOUND} FROM page WHERE {where}", numbers)
+
+    def _prefer(self, ranked: Ranked, query: Query, until: float) -> None:
+        """Raise the scores of pages by the share of the words that they have as typed."""
+        # A word that is its own stem in all languages is not looked for.
+        items = [item for item in essential(query.wanted) if len(item.forms) > 1 and not item.parts]
+        first = ranked.pages[:_REORDERED]
+        if not items or len(first) < 2 or self._clock() >= until:
+            return
+        texts = self._texts(page for page, _ in first)
+        scores = {
+            page: score * (1 + sum(texts[page].tells(item) for item in items) / len(items))
+            for page, score in first
+            if page in texts
+        }
+        ranked.pages[:_REORDERED] = sort(dict(first) | scores)
+
+    def _texts(self, pages: Iterable[int]) -> dict[int, "_Texts"]:
+        where, arguments = one_of("page.id", pages)
+        rows = self._rows(
+            "SELECT page.id, title, summary, anchors, text, text_size, more, more_size, sample,"
+            " sample_size FROM page JOIN content ON content.page = page.id"
+            f" LEFT JOIN host ON host.id = page.host WHERE {where}",
+            arguments,
+        )
+        return {row[0]: _Texts(row[1], (row[2], row[3]), row[4], row[5], row[6:]) for row in rows}
+
     def _alive(self, pages: Scored) -> Scored:
         """Those that have a row: the index may know pages that are gone."""
         where, arguments = one_of("id", [page for page, _ in pages])
@@ -393,6 +459,38 @@ class HitReader:
         rows = self._rows(f"SELECT id, name FROM host WHERE {where}", arguments)
         names = {row[0]: row[1] for row in rows}
         found.sites = [(names[host], n) for host, n in most if host in names]
+
+
+class _Texts(NamedTuple):
+    """The texts of a page in which words are looked for as they were typed."""
+
+    title: str | None
+    #: Its description, and the texts of links to it.
+    others: tuple[str | None, ...]
+    text: bytes | None
+    text_size: int | None
+    more: Sequence[Any]
+
+    def tells(self, item: Item) -> bool:
+        """Whether its title or main text has the words of `item`."""
+        if says(self.title or "", item.text):
+            return True
+        with suppress(ValueError):
+            return says(unpacked_text(self.text, self.text_size), item.text)
+        return False
+
+    def says(self, item: Item) -> bool:
+        """Whether the page has the words of `item` in its field, or anywhere."""
+        if item.field is not None:
+            return says(self.title or "", item.text)
+        return self.tells(item) or any(says(text, item.text) for text in self._others())
+
+    def _others(self) -> Iterator[str]:
+        yield from filter(None, self.others)
+        with suppress(ValueError):
+            parts = parts_of(*self.more)
+            yield from (str(parts.get("rest")), *map(str, parts.get("headings", ())))
+            yield from (str(each[-1]) for each in parts.get("images", ()))
 
 
 def _passage(stored: Sequence[Any], hit: Hit, query: Query) -> tuple[str, list[tuple[int, int]]]:

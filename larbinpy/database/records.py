@@ -117,6 +117,9 @@ def unpacked(data: bytes | None, size: int | None, sample: bytes = b"") -> bytes
 #: When a page is from: its own word, unless that is later than it was fetched.
 DATE = "CASE WHEN page.published <= page.fetched THEN page.published ELSE page.first_seen END"
 
+#: The path of a URL without its slash; a host has a character at least.
+_PATH = "substr(page.url, 9 + instr(substr(page.url, 9), '/'))"
+
 #: SQL for "a column is one of these values", and its arguments.
 Among = Callable[[str, Sequence[Any]], tuple[str, list[Any]]]
 
@@ -131,7 +134,11 @@ def filters(
 
     def condition(name: str, value: str) -> tuple[str, list[Any]]:
         if name == "site":
-            return among("page.host", _hosts(rows, value))
+            host, _, path = value.partition("/")
+            of_host, hosts = among("page.host", _hosts(rows, host))
+            if not path:
+                return of_host, hosts
+            return f"({of_host} AND substr({_PATH}, 1, ?) = ?)", [*hosts, len(path), path]
         if name == "since":
             return "page.fetched >= ?", [value]
         if name == "lang" or "/" in value:

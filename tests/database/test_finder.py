@@ -356,3 +356,48 @@ def test_long_queries_are_answered_soon(finder: Finder, text: str) -> None:
 )
 def test_tokens_that_no_segmenter_makes_are_no_syntax(finder: Finder, tokens: Any) -> None:
     finder.search(query(Item("odd", (Form(tokens), Form(tokens, True)))), Wish())
+
+
+A, B, C = (f"http://d.test/{name}" for name in "abc")
+
+
+@pytest.fixture(name="forms")
+def _forms(database: Database) -> Iterator[Finder]:
+    pages = [
+        page(A, "The council pays all expenses of the trip."),
+        page(B, "Solar panels are expensive. Expensive! Very expensive.", rest="Solved it."),
+        page(C, "Meetings.", title="The solvers", rest="An expense.", summary="Of a wharf."),
+    ]
+    fill(database.where, pages)
+    with closing(database.finder(clock)) as finder:
+        yield finder
+
+
+@pytest.mark.parametrize(
+    ("typed", "found"),
+    [
+        ('"expenses"', [A]),
+        ("+expenses", [A]),
+        ('"expense"', [C]),
+        ('"expensive panels"', []),
+        ('"panels are expensive"', [B]),
+        ('intitle:"solvers"', [C]),
+        ('intitle:"solver"', []),
+        ('"solved"', [B]),
+        ("wharf", [C]),
+    ],
+)
+def test_words_in_quotes_are_meant_as_typed(forms: Finder, typed: str, found: list[str]) -> None:
+    for sort in ("rank", "date"):
+        assert ask(forms, parse(typed, ["en"], 0.0), sort) == found
+
+
+def test_pages_with_the_words_as_typed_come_first(forms: Finder) -> None:
+    assert ask(forms, parse("expenses", ["en"], 0.0))[0] == A
+    assert ask(forms, parse("expensive", ["en"], 0.0))[0] == B
+
+
+def test_a_site_may_have_a_path(finder: Finder) -> None:
+    for site, found in (("a.test/", {SEA, BOATS}), ("a.test/sea", {SEA}), ("a.test/se", {SEA})):
+        assert set(ask(finder, parse(f"site:{site}", [], 0.0))) == found
+    assert ask(finder, parse("blue -site:a.test/boats", ["en"], 0.0)) == [SEA]

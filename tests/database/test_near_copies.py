@@ -21,6 +21,8 @@ T1, T2, T3 = (f"2026-11-2{day}T08:00:00Z" for day in (1, 2, 3))
 #: A text of 200 words, and some that say the same.
 WORDS = [f"word{number}" for number in range(200)]
 TEXT = " ".join(WORDS)
+#: It has all of that, and says more.
+WHOLE = f"{TEXT} {' '.join(f'other{number}' for number in range(300))}"
 
 
 def changed(*places: int, text: str = TEXT) -> str:
@@ -173,14 +175,14 @@ def test_copies_of_a_page_that_becomes_a_copy_are_those_of_its_original(
     database: Database, skip: Write
 ) -> None:
     skip(near(A, TEXT, canonical=D), near(B, changed(7)))
-    skip(near(D, "Other words.", T2))
+    skip(near(D, WHOLE, T2))
     assert copies(database) == {A: (D, None), B: (D, None), D: (None, None)}
     assert verify(database.where, lambda *_: None) == []
 
 
 def test_marks_of_a_page_that_becomes_a_copy_are_released(database: Database, mark: Write) -> None:
     mark(near(A, TEXT, canonical=D), near(B, changed(7)))
-    mark(near(D, "Other words.", T2))
+    mark(near(D, WHOLE, T2))
     assert copies(database) == {A: (D, None), B: (None, None), D: (None, None)}
     assert verify(database.where, lambda *_: None) == []
 

@@ -1,6 +1,7 @@
 """The effects of visits on a page and on the list of changes: its text, 304, 404, redirects."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -82,12 +83,6 @@ def test_another_page_may_have_the_same_text(writer: Writer, kinds: Kinds) -> No
     assert kinds(B) == ["new", "changed"]
 
 
-def test_a_page_without_text(writer: Writer, kinds: Kinds) -> None:
-    for day, text in enumerate(("one", "", "one", ""), 1):
-        writer.write([prepared(A, text, at=at(day))])
-    assert kinds(A) == ["new", "changed"]
-
-
 # 304.
 
 
@@ -118,10 +113,43 @@ def test_a_page_that_comes_back_unchanged_is_the_original_again(
     writer: Writer, database: Database
 ) -> None:
     """The page that declares it as canonical is its copy again."""
-    writer.write([prepared(A, "whole", title="T"), prepared(B, "part", title="T", canonical=A)])
+    whole = prepared(A, "whole and part", title="T")
+    writer.write([whole, prepared(B, "part", title="T", canonical=A)])
     writer.write([Gone(A, at(24), 410), Unchanged(A, at(25))])
     assert database.pages("whole OR part") == [1]
     assert database.rows("SELECT same_as FROM page ORDER BY id") == [None, 1]
+
+
+# Pages without their text.
+
+
+@pytest.mark.parametrize("text", ["", "Home About"])
+def test_a_page_that_is_empty_for_once_keeps_its_text(
+    writer: Writer, database: Database, kinds: Kinds, row: Any, text: str
+) -> None:
+    """What stood around its text is none."""
+    full = partial(prepared, A, "walrus tunnels are open", rest="Home About Imprint")
+    writer.write([full(at=at(1), etag="full"), prepared(A, text, at=at(2), etag="empty")])
+    assert database.pages("walrus") == [1]
+    assert row("missing, fetched, visits, changes, etag") == (at(2), at(2), 2, 0, "full")
+    writer.write([full(at=at(3), etag="full")])
+    assert kinds(A) == ["new"]
+    assert row("missing, visits") == (None, 3)
+
+
+def test_a_page_that_is_empty_a_day_later_has_changed(
+    writer: Writer, database: Database, kinds: Kinds
+) -> None:
+    writer.write([prepared(A, "walrus", at=at(1)), prepared(A, at=at(2)), prepared(A, at=at(26))])
+    assert database.pages("walrus") == []
+    assert kinds(A) == ["new", "changed"]
+
+
+def test_a_shorter_text_is_a_change(writer: Writer, kinds: Kinds) -> None:
+    writer.write(
+        [prepared(A, "one two three", at=at(1), rest="Home"), prepared(A, "six", at=at(2))]
+    )
+    assert kinds(A) == ["new", "changed"]
 
 
 # 404 and 410.

@@ -148,11 +148,21 @@ def test_pages_without_text_are_no_copies(writer: Writer, find: Find) -> None:
 def test_a_declared_canonical_url_makes_a_copy(
     writer: Writer, ask: Ask, find: Find, first: str
 ) -> None:
-    pages = [prepared(A, "long", title="T"), prepared(B, "part", title="T", canonical=A)]
+    pages = [prepared(A, "long part", title="T"), prepared(B, "part", title="T", canonical=A)]
     writer.write(pages if first == A else pages[::-1])
     assert find("long OR part") == ["a"]
     writer.write([Gone(A, "2026-11-24T00:00:00Z", 410)])
     assert find("long OR part") == ["b"]
+
+
+@pytest.mark.parametrize("first", [A, B])
+def test_a_page_that_says_more_is_no_copy_of_its_canonical_url(
+    writer: Writer, find: Find, first: str
+) -> None:
+    """Page 2 of a thread may declare page 1."""
+    pages = [prepared(A, "question", title="T"), prepared(B, "answer", title="T", canonical=A)]
+    writer.write(pages if first == A else pages[::-1])
+    assert find("question OR answer") == ["a", "b"]
 
 
 def test_a_canonical_url_of_another_site_or_title_does_not_count(

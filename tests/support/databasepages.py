@@ -49,7 +49,9 @@ def prepared(
         url=url,
         fetched=at,
         columns=row,
-        tokens=page_tokens(url, title, headings, text, rest, lang),
+        tokens=page_tokens(
+            *(url, title, headings, text, rest, lang), [str(columns.get("summary") or "")]
+        ),
         text=Packed.of(text),
         more=json.dumps(more).encode(),
         anchors=[Anchor(target_of(target), anchor) for target, anchor in links],

@@ -39,7 +39,7 @@ from larbinpy.database.mysql.server import (
     take_seat,
     turn,
 )
-from larbinpy.database.preparation import Packed, Prepared, Visit, dumped, page_tokens
+from larbinpy.database.preparation import Packed, Prepared, Visit, about, dumped, page_tokens
 from larbinpy.database.ranking import Late
 from larbinpy.database.records import Rows
 from larbinpy.database.search.query import Form, Item, Query
@@ -344,6 +344,7 @@ def _fitted(page: Prepared, packet: int) -> Prepared:
         text.text(),
         parts.get("rest", ""),
         None if columns.get("lang") is None else str(columns["lang"]),
+        about(str(columns.get("summary") or ""), parts.get("images", ())),
     )
     more = dumped(parts).encode("utf-8", "replace")
     return replace(page, columns=columns, body=body, text=text, more=more, tokens=tokens)

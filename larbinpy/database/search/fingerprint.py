@@ -67,6 +67,10 @@ def keys(title: str, text: str) -> tuple[int, ...]:
     )
 
 
+#: The share of words of a page that the page which it declares to be may lack.
+_MOST_NEW = 0.1
+
+
 def is_copy(text: str, url: str, other_text: str, other_url: str) -> bool:
     """Whether two pages of the same title say the same but for a few words here and there.
 
@@ -85,6 +89,12 @@ def is_copy(text: str, url: str, other_text: str, other_url: str) -> bool:
         and not (missing.are_repeated and missing_there.are_repeated)
         and not _is_told(text, url, other_text, other_url)
     )
+
+
+def has_all_of(text: str, other: str) -> bool:
+    """Whether nearly all words of `other` are in `text`: who finds this one misses nothing."""
+    words = set(_words(other))
+    return len(words - set(_words(text))) <= _MOST_NEW * len(words)
 
 
 def _words(text: str) -> list[str]:

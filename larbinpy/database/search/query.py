@@ -7,12 +7,15 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from urllib.parse import quote, unquote
 
 from larbinpy.database.search.segment import (
     QUESTION_BIGRAMS,
     Form,
     RunKind,
+    alike,
     forms,
+    has_stems,
     kind_of,
     parts,
     simplify,
@@ -80,6 +83,17 @@ _LANGUAGES = {
     "українська": "uk",
     "vietnamese": "vi",
 }
+#: Languages with their codes of three letters (ISO 639-2 and 639-3), and others that are in use.
+_LONG_CODES = (
+    "ar:ara bg:bul bn:ben ca:cat cs:ces cs:cze da:dan de:deu de:ger el:ell el:gre en:eng eo:epo "
+    "es:spa et:est eu:eus eu:baq fa:fas fa:per fi:fin fr:fra fr:fre ga:gle he:heb he:iw hi:hin "
+    "hr:hrv hu:hun hy:hye hy:arm id:ind is:isl is:ice it:ita ja:jpn ka:kat ka:geo km:khm ko:kor "
+    "lo:lao la:lat lv:lav lt:lit mk:mkd mk:mac ms:msa ms:may my:mya my:bur ne:nep nl:nld nl:dut "
+    "nn:nno no:nob no:nor no:nb pl:pol pt:por ro:ron ro:rum ru:rus sk:slk sk:slo sl:slv sq:sqi "
+    "sq:alb sr:srp sv:swe ta:tam te:tel th:tha tr:tur uk:ukr ur:urd vi:vie yi:yid zh:zho zh:chi "
+    "zh:cmn"
+)
+_CODES = {code: short for short, code in (each.split(":") for each in _LONG_CODES.split())}
 _TYPES = {
     "text": "text/plain",
     "txt": "text/plain",
@@ -92,6 +106,8 @@ _TYPES = {
     "word": "application/msword",
     "doc": "application/msword",
 }
+#: Characters of a path that canonical URLs have as they are.
+_IN_PATHS = "/%:@!$&'()*+,;=~"
 _UNITS = {"h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
 _AGO = re.compile(r"(\d{1,5})\s*([hdwmy])(?:ours?|ays?|eeks?|onths?|ears?)?", re.IGNORECASE)
 _DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
@@ -115,7 +131,15 @@ def language_of(text: str) -> str | None:
     if text in _LANGUAGES:
         return _LANGUAGES[text]
     code = re.fullmatch(r"([a-z]{2,3})(?:[-_][a-z0-9_-]+)?", text)
-    return code[1] if code else None
+    return _CODES.get(code[1], code[1]) if code else None
+
+
+def site_of(text: str) -> str | None:
+    """A host, as `host_of`, with the path behind it that was typed: "example.com/docs/"."""
+    host = host_of(text)
+    path = re.sub(r"^[a-z]+://", "", text, flags=re.IGNORECASE).partition("/")[2]
+    path = re.split(r"[?#]", path, maxsplit=1)[0].rstrip("*")
+    return f"{host}/{quote(path, _IN_PATHS)}" if host and path else host
 
 
 def type_of(text: str) -> str | None:
@@ -149,7 +173,7 @@ def since_of(text: str, now: float) -> str | None:
 #: Operators that filter pages, and the functions that read their values: of the text and the time
 #: now, Unix time, they make the value of the field of `Query`, or None if the text makes no sense.
 FILTERS: dict[str, Callable[[str, float], str | None]] = {
-    "site": lambda text, now: host_of(text),
+    "site": lambda text, now: site_of(text),
     "lang": lambda text, now: language_of(text),
     "type": lambda text, now: type_of(text),
     "since": since_of,
@@ -179,6 +203,9 @@ class Item:
     #: Single tokens to rank pages by if none has all items: the bigrams of Chinese text, the
     #: words of os.path.join. Empty: the forms themselves.
     parts: tuple[Form, ...] = ()
+    #: Meant as it was typed, in quotes or with a plus: the forms find pages with other forms of its
+    #: words, too.
+    literal: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +214,7 @@ class Query:
 
     wanted: tuple[Item, ...] = ()
     unwanted: tuple[Item, ...] = ()
-    #: Host, or domain with all its hosts, in lower case.
+    #: Host, or domain with all its hosts, in lower case; then the beginning of the path, if any.
     site: str | None = None
     lang: str | None = None
     #: Media type, or its last part: "application/pdf", "pdf".
@@ -206,10 +233,10 @@ class Query:
         return not (self.wanted or self.excluded or any(filters))
 
 
-#: An optional minus, an optional operator, and a phrase in quotes (the last may lack its end) or
-#: what stands until the next blank.
+#: An optional sign, an optional operator, and a phrase in quotes (the last may lack its end) or
+#: what stands until the next blank. Two dashes begin the option of a command.
 _TERM = re.compile(
-    r"""(?P<minus>-?)(?:(?P<name>[a-z]+)[:：])?(?:["“”„«»＂](?P<phrase>[^"“”„«»＂]*)["“”„«»＂]?"""
+    r"""(?P<sign>(?:[-+](?![-+]))?)(?:(?P<name>[a-z]+)[:：])?(?:["“”„«»＂](?P<phrase>[^"“”„«»＂]*)["“”„«»＂]?"""
     r"""|(?P<word>[^\s"“”„«»＂]+))""",
     re.IGNORECASE,
 )
@@ -218,6 +245,9 @@ _TERM = re.compile(
 _BETWEEN = re.compile(
     r"[,;!?()\[\]{}<>|=、。，．；：？！（）［］｛｝「」『』《》〈〉【】〔〕…\x00-\x1f]+"
 )
+#: Not to be taken apart: a number with separators, and a URL.
+_NUMBER = re.compile(r"\d{1,3}(?:,\d{2,3})*,\d{3}")
+_URL = re.compile(r"(?:[a-z][a-z0-9+.-]*://|(?=www\.))(?P<rest>[^\s#]+)\S*", re.IGNORECASE)
 _FIELDS = {"intitle": "title", "inurl": "url"}
 _OPERATORS = FILTERS.keys() | _FIELDS.keys()
 #: Operators of other engines.
@@ -233,8 +263,8 @@ class _Draft:
     filters: dict[str, str] = field(default_factory=dict)
     excluded: dict[tuple[str, str], None] = field(default_factory=dict)
     notes: dict[str, None] = field(default_factory=dict)
-    #: Terms that were read already: minus, operator and text.
-    seen: set[tuple[bool, str, str]] = field(default_factory=set)
+    #: Terms that were read already: sign, operator and text.
+    seen: set[tuple[str, str, str]] = field(default_factory=set)
 
     #: Words that are no phrases, beginnings or words of a field.
     words: set[str] = field(default_factory=set)
@@ -272,7 +302,8 @@ def parse(text: str, languages: Sequence[str], now: float) -> Query:
         draft.note(f"only the first {LONGEST} characters were read")
     for foreign in _FOREIGN.findall(text):
         draft.note(f"{foreign} is a word here: pages are found that have all words")
-    for term in _TERM.finditer(text):
+    # The quote in a Hebrew acronym begins no phrase.
+    for term in _TERM.finditer(alike(text)):
         if len(draft.seen) >= MOST:
             draft.note(f"only the first {MOST} words were read")
             break
@@ -281,11 +312,11 @@ def parse(text: str, languages: Sequence[str], now: float) -> Query:
 
 
 def _read(term: re.Match[str], draft: _Draft) -> None:
-    minus, name = bool(term["minus"]), (term["name"] or "").lower()
+    minus, name = term["sign"] == "-", (term["name"] or "").lower()
     value = term["word"] or (term["phrase"] or "").strip()
-    if (minus, name, value) in draft.seen:
+    if (term["sign"], name, value) in draft.seen:
         return
-    draft.seen.add((minus, name, value))
+    draft.seen.add((term["sign"], name, value))
     if name in FILTERS:
         _filter(name, value, minus, draft)
         return
@@ -295,11 +326,17 @@ def _read(term: re.Match[str], draft: _Draft) -> None:
     if name and column is None:
         value = f"{name}:{value}"
     items = draft.unwanted if minus else draft.wanted
-    if term["phrase"] is not None:
-        _add(items, Item(value, forms(value, draft.languages), column))
+    if term["phrase"] is not None or (term["sign"] == "+" and not value.endswith("*")):
+        found = forms(value, draft.languages, as_typed=not minus)
+        literal = not minus and column != "url" and has_stems(value)
+        _add(items, Item(value, found, column, literal=literal))
         return
     # A minus belongs to all of a word.
-    for word in [value] if minus else _BETWEEN.split(value):
+    if address := _URL.fullmatch(value):
+        found = forms(unquote(address["rest"]), draft.languages, as_typed=True)
+        _add(items, Item(value, found, column, parts=_parts(address["rest"], draft.languages)))
+        return
+    for word in [value] if minus or _NUMBER.fullmatch(value) else _BETWEEN.split(value):
         text, prefix = word.strip("*"), word.endswith("*")
         if prefix and len(text) == 1 and kind_of(text) is RunKind.WORD:
             prefix = False

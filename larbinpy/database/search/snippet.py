@@ -4,6 +4,9 @@ The places of a text at which it has the items of a query.
 """
 
 import re
+import unicodedata
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -14,14 +17,19 @@ from larbinpy.database.search.segment import (
     CJK,
     LETTER,
     MARKS,
+    PLAIN,
     Form,
     RunKind,
     Vocabulary,
+    alike,
     grams,
     kind_of,
+    plain,
     runs,
     simplify,
+    tokens,
     vocabulary,
+    within,
     words_of,
 )
 
@@ -40,6 +48,27 @@ class Occurrence(NamedTuple):
     weight: float
 
 
+def says(text: str, typed: str) -> bool:
+    """Whether a page's `text` has the words that were `typed`, in this form and order.
+
+    Case does not count, and signs do where they were typed.
+    """
+    if typed.isascii():
+        return _stands(typed.lower(), text.lower()) or (
+            not text.isascii() and f" {tokens(typed, None)} " in f" {tokens(text, None)} "
+        )
+    return f" {' '.join(runs(typed))} " in f" {' '.join(runs(text))} "
+
+
+def _stands(words: str, text: str) -> bool:
+    """Whether ASCII `words` stand in `text`, with no letter or digit around and between them."""
+    parts = runs(words)
+    if not parts or not all(part in text for part in parts):
+        return False
+    between = r"[^\w+#]+" if len(parts) > 1 else ""
+    return bool(re.search(rf"(?<!\w){between.join(map(re.escape, parts))}(?!\w)", text))
+
+
 class _Literal(NamedTuple):
     """An item that is found by its characters."""
 
@@ -55,7 +84,17 @@ def find(text: str, query: Query, lang: str | None) -> list[Occurrence]:
 
     Frequent words are none, unless there are no others.
     """
-    return sorted(_Text(text, lang).find(telling(query)))
+    narrow, places = _narrow(text)
+    found = sorted(_Text(narrow, lang).find(telling(query)))
+    if not places:
+        return found
+    return [
+        hit._replace(
+            start=hit.start + bisect_right(places, hit.start),
+            end=hit.end + bisect_right(places, hit.end),
+        )
+        for hit in found
+    ]
 
 
 def telling(query: Query) -> tuple[Item, ...]:
@@ -63,13 +102,34 @@ def telling(query: Query) -> tuple[Item, ...]:
     return tuple(item for item in query.wanted if not item.common) or query.wanted
 
 
+#: Letters and digits of full width, and kana of half width, which have their marks behind them.
+_WIDE = re.compile("[\uff66-\uff9d][\uff9e\uff9f]?|[\uff01-\uff5e]")
+
+
+def _narrow(text: str) -> tuple[str, list[int]]:
+    """`text` in characters of the usual widths, and the places in it before which it lost one."""
+    if not _WIDE.search(text):
+        return text, []
+    places: list[int] = []
+
+    def usual(found: re.Match[str]) -> str:
+        made = unicodedata.normalize("NFKC", found[0])
+        if len(made) < len(found[0]):
+            places.append(found.start() - len(places) + 1)
+        return made
+
+    return _WIDE.sub(usual, text), places
+
+
 class _Text:
     def __init__(self, text: str, lang: str | None) -> None:
+        self._alike = alike(text)
         #: As long as the text itself.
-        self._text = simplify(_lower(text))
+        self._text = simplify(_lower(self._alike))
         self._words: Vocabulary = vocabulary(lang)
         self._is_dense = lang in BIGRAM_LANGUAGES
         self._distinct: dict[str, tuple[str, ...]] | None = None
+        self._inner: dict[str, list[tuple[int, int]]] | None = None
 
     def find(self, items: Iterable[Item]) -> Iterator[Occurrence]:
         for number, item in enumerate(items):
@@ -122,7 +182,25 @@ class _Text:
             for start, end in self._starts(form)
             if (last := self._after(start, end, form))
         }
-        return sorted(hits)
+        return sorted(hits or (place for form in forms for place in self._within(form)))
+
+    def _within(self, form: Form) -> list[tuple[int, int]]:
+        """Places of words that stand within others, or have signs, if `form` is such a word."""
+        if len(form.tokens) != 1:
+            return []
+        if self._inner is None:
+            self._inner = defaultdict(list)
+            for start, end, word in within(self._alike):
+                self._inner[self._words[word.lower()]].append((start, end))
+            if self._words.keeps_accents:
+                for word in self._vocabulary():
+                    self._inner[PLAIN + plain(word)] += filter(self._is_word, self._places(word))
+        (token,) = form.tokens
+        if not form.prefix:
+            return self._inner.get(token, [])
+        return [
+            place for own, all_ in self._inner.items() if own.startswith(token) for place in all_
+        ]
 
     def _starts(self, form: Form) -> list[tuple[int, int]]:
         """Places of words whose token is the first of `form`."""
@@ -131,7 +209,7 @@ class _Text:
         places: list[tuple[int, int]] = []
         for word, own in self._vocabulary().items():
             if own[0] == first or (is_beginning and own[0].startswith(first)):
-                places += [place for place in self._places(word) if self._is_word(*place)]
+                places += filter(self._is_word, self._places(word))
         return places
 
     def _after(self, start: int, end: int, form: Form) -> int:
@@ -156,9 +234,11 @@ class _Text:
             start = self._text.find(following[0], end)
             end = start + len(following[0])
 
-    def _is_word(self, start: int, end: int) -> bool:
+    def _is_word(self, place: tuple[int, int]) -> bool:
         """Whether no letter stands before and after."""
-        around = self._text[max(0, start - 1) : start], self._text[end : end + 1]
+        start, end = place
+        after = "" if self._text[end - 1] in "+#" else self._text[end : end + 1]
+        around = self._text[max(0, start - 1) : start], after
         return not any(char and words_of(char) for char in around)
 
     def _vocabulary(self) -> dict[str, tuple[str, ...]]:

@@ -378,7 +378,8 @@ class FileReading:
 
     def _open(self) -> None:
         still = still_state(self._path)
-        self._base = connect(self._path)
+        base = connect(self._path)
+        self._base, self._file = base, os.stat(self._path)
         with sqlite_errors(self._path):
             self._base.execute(f"PRAGMA cache_size=-{_KEPT}")
         self._limit = TimeLimit(self._base, self._clock)
@@ -388,11 +389,18 @@ class FileReading:
     @contextmanager
     def asked(self) -> Iterator[None]:
         with sqlite_errors(self._path):
-            if self._still is not None and self._still != still_state(self._path):
+            if self._is_replaced() or self._still not in (None, still_state(self._path)):
                 old = self._base
                 self._open()
                 old.close()
             yield
+
+    def _is_replaced(self) -> bool:
+        """Whether the name of the open file is that of another one now, or of none."""
+        try:
+            return not os.path.samestat(self._file, os.stat(self._path))
+        except OSError:
+            return True
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:

@@ -26,7 +26,7 @@ indexed, and a permanent redirect to a page that the index has. All else has to 
 that are at least a day apart. Failures (5xx, timeouts, refused logins) are no visits at all.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from enum import Enum, auto
@@ -41,6 +41,7 @@ from larbinpy.database.preparation import (
     Prepared,
     Unchanged,
     Visit,
+    about,
     anchor_tokens,
     page_tokens,
     target_of,
@@ -52,7 +53,7 @@ from larbinpy.database.records import (
     unpacked_sample,
     unpacked_text,
 )
-from larbinpy.database.search.fingerprint import KEYS, is_copy
+from larbinpy.database.search.fingerprint import KEYS, has_all_of, is_copy
 from larbinpy.database.writing.anchors import MOST, Anchors
 from larbinpy.url import host_of
 
@@ -83,11 +84,11 @@ class NearCopies:
         for number, other in sorted(self._base.execute(_KEYS_FOUND, asked).fetchall())[
             :_NEAR_CANDIDATES
         ]:
-            if is_copy(text, url, self._text(number), other):
+            if is_copy(text, url, self.text(number), other):
                 return int(number)
         return None
 
-    def _text(self, page: int) -> str:
+    def text(self, page: int) -> str:
         """The main text of a page; "" if it is damaged."""
         row = self._base.execute(_TEXT, (page,)).fetchone()
         try:
@@ -101,7 +102,7 @@ class NearCopies:
         if row is None or row[1] is None:
             return None
         url, *keys = row
-        return self.original(page, url, keys, self._text(page))
+        return self.original(page, url, keys, self.text(page))
 
 
 class Presence:
@@ -165,14 +166,15 @@ def stored_tokens(base: Tables, page: int) -> Tokens | None:
     They differ from those in the index if another version of the segmenter made these.
     """
     row = base.execute(
-        "SELECT url, title, lang, anchors, text, text_size, more, more_size, sample, sample_size"
+        "SELECT url, title, lang, summary, anchors,"
+        " text, text_size, more, more_size, sample, sample_size"
         " FROM page JOIN content ON content.page = page.id"
         " LEFT JOIN host ON host.id = page.host WHERE page.id = ?",
         (page,),
     ).fetchone()
     if row is None:
         return None
-    url, title, lang, anchors, text, text_size, *more = row
+    url, title, lang, summary, anchors, text, text_size, *more = row
     try:
         whole = unpacked_text(text, text_size)
         facts = parts_of(*more)
@@ -185,6 +187,7 @@ def stored_tokens(base: Tables, page: int) -> Tokens | None:
         whole,
         facts.get("rest", ""),
         lang,
+        about(summary or "", facts.get("images", ())),
     )
     return joined(tokens, anchor_tokens(anchors.split("\n"), lang) if anchors else "")
 
@@ -381,9 +384,13 @@ def verdict(gone: Gone, missing: str | None, *, has_target: bool) -> Verdict:
 
 
 def _confirmed(gone: Gone, missing: str | None) -> Verdict:
-    day_before = datetime.fromisoformat(gone.fetched) - _DAY
-    is_old = missing is not None and missing <= f"{day_before:%Y-%m-%dT%H:%M:%SZ}"
-    return Verdict.LEAVE if is_old else Verdict.KEEP
+    return Verdict.LEAVE if _is_confirmed(gone.fetched, missing) else Verdict.KEEP
+
+
+def _is_confirmed(fetched: str, missing: str | None) -> bool:
+    """Whether a page that is `missing` since then was so on a visit a day before this one."""
+    day_before = datetime.fromisoformat(fetched) - _DAY
+    return missing is not None and missing <= f"{day_before:%Y-%m-%dT%H:%M:%SZ}"
 
 
 #: Columns of `page` that a prepared page brings.
@@ -411,6 +418,10 @@ _UPDATE = (
 _CONTENT = (
     "INSERT OR REPLACE INTO content (page, anchors, text, text_size, more, more_size)"
     " VALUES (?, ?, ?, ?, ?, ?)"
+)
+_AROUND = (
+    "SELECT text_size, more, more_size, sample, sample_size FROM content"
+    " JOIN page ON page.id = content.page LEFT JOIN host ON host.id = page.host WHERE page.id = ?"
 )
 #: Pages that are looked at to find one with the same text or canonical URL.
 _CANDIDATES = 50
@@ -469,6 +480,8 @@ class Batch:
         old = self._row("key = ?", key) if key in self._presence.keys else None
         if old is not None and self._is_later(old, page.fetched):
             return
+        if old is not None and self._keeps_text(old, page):
+            return
         title, lang = _text(page, "title"), _text(page, "lang")
         text_hash = page.text_hash or None
         same_as, near = self._found(old.id if old else 0, page)
@@ -516,6 +529,34 @@ class Batch:
         if page.url in self._presence.moves:
             self._end_moves(page.url, page.fetched)
 
+    def _keeps_text(self, old: _Row, page: Prepared) -> bool:
+        """Whether a page that has lost its text is taken for a failure of its server: it has to be
+        so on two visits, as one that is not found."""
+        is_other = old.text_hash not in (None, page.text_hash) and old.gone is None
+        if not is_other or not self._is_emptied(old.id, page.text):
+            return False
+        missing = min(old.missing or page.fetched, page.fetched)
+        if _is_confirmed(page.fetched, old.missing and missing):
+            return False
+        # Not its ETag: the page as it was is asked for.
+        self._base.execute(
+            "UPDATE page SET missing = ?, fetched = ?, visits = visits + ? WHERE id = ?",
+            (missing, page.fetched, page.fetched > old.fetched, old.id),
+        )
+        return True
+
+    def _is_emptied(self, number: int, text: Packed) -> bool:
+        """Whether the new text of a page is empty, or is only what stood around the old one."""
+        if not text.size:
+            return True
+        size, *more = self._base.execute(_AROUND, (number,)).fetchone()
+        if text.size >= size:
+            return False
+        try:
+            return has_all_of(parts_of(*more).get("rest", ""), text.text())
+        except ValueError:
+            return False
+
     def unchanged(self, visit: Unchanged) -> None:
         """Count a visit of a page that is as it was. A URL without a row gets none."""
         old = self._known(visit)
@@ -529,7 +570,7 @@ class Batch:
         )
         if old.gone is not None:
             self._history.note(visit.fetched, old.id, "back", old.text_hash)
-            original = self._original(old.id, old.url, old.title, old.canonical, old.text_hash)
+            original = self._original_of(old)
             self._base.execute("UPDATE page SET same_as = ? WHERE id = ?", (original, old.id))
             if original is None:
                 self._put_stored(old.id)
@@ -698,7 +739,8 @@ class Batch:
         """
         if self._presence.has_original(page):
             title, canonical = _text(page, "title"), _text(page, "canonical")
-            original = self._original(number, page.url, title, canonical, page.text_hash or None)
+            text = page.text.text if canonical is not None else str
+            original = self._original(number, page.url, title, canonical, page.text_hash, text)
             if original is not None:
                 return original, None
         if not self._presence.has_near(page):
@@ -706,26 +748,43 @@ class Batch:
         near = self._near.original(number, page.url, page.near_keys, page.text.text())
         return (near, None) if self._skip_near else (None, near)
 
+    def _original_of(self, row: _Row) -> int | None:
+        """As `_original`, of a page that is in the tables."""
+        found = row.id, row.url, row.title, row.canonical, row.text_hash
+        return self._original(*found, lambda: self._near.text(row.id))
+
     def _original(
-        self, page: int, url: str, title: str | None, canonical: str | None, text_hash: int | None
+        self,
+        page: int,
+        url: str,
+        title: str | None,
+        canonical: str | None,
+        text_hash: int | None,
+        text: Callable[[], str],
     ) -> int | None:
-        """The page that this one is a copy of: it has the same title, and the same text or the
-        canonical URL that this one declares on its site."""
+        """The page that this one is a copy of: it has the same title, and the same text, or the
+        canonical URL that this one declares on its site and all that it says."""
         if canonical is not None and canonical != url and _same_site(url, canonical):
             row = self._row("key = ?", target_of(canonical))
             if row is not None and row.same_as is not None and row.title == title:
                 row = self._row("id = ?", row.same_as)
             # An original may have become a copy in this batch: then it is none of either.
             is_original = row is not None and row.gone is None and row.same_as is None
-            if row is not None and is_original and row.id != page and row.title == title:
+            is_other = row is not None and row.id != page and row.title == title
+            if row is not None and is_original and is_other and self._has_all(row, text_hash, text):
                 return row.id
-        if text_hash is None:
+        if not text_hash:
             return None
         for row in self._rows(f"text_hash = ? ORDER BY id LIMIT {_CANDIDATES}", text_hash):
             is_original = row.same_as is None and row.gone is None and row.id != page
             if is_original and row.title == title:
                 return row.id
         return None
+
+    def _has_all(self, row: _Row, text_hash: int | None, text: Callable[[], str]) -> bool:
+        """Whether a page has what another one says that declares its URL: page 2 of a thread may
+        declare page 1."""
+        return row.text_hash == (text_hash or None) or has_all_of(self._near.text(row.id), text())
 
     def _adopt(self, original: int, url: str, title: object) -> None:
         """Make copies of the pages that declare `url` as theirs, if they have the same title."""
@@ -735,8 +794,11 @@ class Batch:
             url,
             title,
         )
+        text = self._near.text(original) if rows else ""
         for row in rows:
             if row.id == original or row.gone is not None or not _same_site(row.url, url):
+                continue
+            if not has_all_of(text, self._near.text(row.id)):
                 continue
             number = row.id
             if row.indexed is not None:
@@ -753,7 +815,7 @@ class Batch:
         for row in self._rows("same_as = ? OR near = ? ORDER BY id", page, page):
             is_out, original, near = row.same_as is not None, None, None
             if is_out:
-                original = self._original(row.id, row.url, row.title, row.canonical, row.text_hash)
+                original = self._original_of(row)
             if original is None:
                 near = self._near.original_of_stored(row.id)
                 if self._skip_near and is_out:

@@ -28,7 +28,7 @@ def test_words_phrases_and_operators() -> None:
     query = parse('foxes "brown dogs" -cat site:Example.com lang:german since:7d', ["en"], NOW)
     assert query.wanted == (
         Item("foxes", (Form(("foxes",)), Form(("fox",)))),
-        Item("brown dogs", (Form(("brown", "dogs")), Form(("brown", "dog")))),
+        Item("brown dogs", (Form(("brown", "dogs")), Form(("brown", "dog"))), literal=True),
     )
     assert query.unwanted == (Item("cat", (Form(("cat",)),)),)
     assert (query.site, query.lang, query.since) == ("example.com", "de", "2026-11-16T08:00:00Z")
@@ -50,7 +50,18 @@ def test_words_phrases_and_operators() -> None:
         ("l'hôtel", ["l hotel|hotel"]),
         ("dog’s", ["dog s|dog"]),
         ("a,b;c", ["a", "b", "c"]),
-        ("foo:bar http://x.y/z", ["foo bar", "http x y z"]),
+        ("foo:bar http://x.y/z", ["foo bar", "x y z"]),
+        ("https://X.org/a%20b,c?d=(e)#f www.x.org", ["x org a b c d e", "www x org"]),
+        ("tool --quiet -- --", ["tool", "quiet"]),
+        ("C++17 C#12 i++", ["c c＋＋ 17", "c c＃ 12", "i i＋＋"]),
+        ("1,234,567 1.234 1,2", ["1 234 567|1234567", "1 234|1234|v1 234", "1", "2"]),
+        ("O’Brien Oʻahu", ["o brien|obrien|obri", "o ahu|oahu"]),
+        (
+            '\u05d3\u05d5"\u05d7 \u05d3\u05d5\u05f4\u05d7',
+            ["\u05d3\u05d5\u05d7"],
+        ),
+        ("٢٠١٠ ๒๐", ["2010", "20"]),
+        ("+foxes +xy*", ["foxes|fox", "xy*"]),
         ("2018年底", ["ǀ20 ǀ01 ǀ18 ǀ8年 年底"]),
         ("中", ["中*"]),
         ("網路", ["网路"]),
@@ -67,6 +78,16 @@ def test_forms(text: str, expected: list[str]) -> None:
     assert shown(parse(text, ["en", "de", "fr"], NOW).wanted) == expected
 
 
+def test_words_in_quotes_or_with_a_plus_are_literal() -> None:
+    query = parse('foxes +dogs "cats" "中国" -"birds" inurl:"cats"', ["en"], NOW)
+    assert [item.text for item in query.wanted if item.literal] == ["dogs", "cats"]
+    assert not any(item.literal for item in query.unwanted)
+
+
+def test_vietnamese_signs_may_be_left_out() -> None:
+    assert shown(parse("ha Hà", ["vi"], NOW).wanted) == ["ha|ǂha", "ha|hà"]
+
+
 def test_short_words_are_found_within_words_where_most_pages_are_chinese() -> None:
     assert shown(parse("ows", ["zh", "en"], NOW).wanted) == ["ows|ow|ǀow ǀws"]
     assert shown(parse("ows", ["en", "zh"], NOW).wanted) == ["ows|ow"]
@@ -75,7 +96,12 @@ def test_short_words_are_found_within_words_where_most_pages_are_chinese() -> No
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("site:https://www.Example.com:8080/a?b", Query(site="www.example.com:8080")),
+        ("site:https://www.Example.com:8080/a?b", Query(site="www.example.com:8080/a")),
+        ("site:example.com/Docs/*", Query(site="example.com/Docs/")),
+        ("site:example.com/ä%20", Query(site="example.com/%C3%A4%20")),
+        ("site:example.com/", Query(site="example.com")),
+        ("lang:deu", Query(lang="de")),
+        ("lang:CHI", Query(lang="zh")),
         ("site:*.gov", Query(site="gov")),
         ("site：müller.de", Query(site="xn--mller-kva.de")),
         ("lang:zh-TW", Query(lang="zh")),

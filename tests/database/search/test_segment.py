@@ -11,7 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from larbinpy.database.search.query import Form, Item, parse
-from larbinpy.database.search.segment import grams, kind_of, runs, simplify, tokens, vocabulary
+from larbinpy.database.search.segment import (
+    alike,
+    grams,
+    index_tokens,
+    kind_of,
+    runs,
+    simplify,
+    tokens,
+    vocabulary,
+)
 from tests.support.suites import suite
 
 
@@ -41,12 +50,39 @@ from tests.support.suites import suite
         ("good 😂👍🏽", "en", "good 😂 👍"),
         ("ＡＢＣ１２", None, "abc12"),
         ("½ ⑴ ﷺ", None, "1 2 1 صلي الله عليه وسلم"),
+        ("٢٠١٠ ۱۳۹۵ १९४७ ๒๕๖๐", "ar", "2010 1395 1947 2560"),
+        (
+            '\u05d3\u05d5\u05f4\u05d7 \u05d3\u05d5"\u05d7 \u05d7',
+            "he",
+            "\u05d3\u05d5\u05d7 \u05d3\u05d5\u05d7 \u05d7",
+        ),
+        ("п'ять п’ять пʼять", "uk", "п ять п ять п ять"),
+        ("Name™ other¹ more† cm² 40° 1ª Straßeª", None, "name other more cm2 40 1a strasse"),
+        ("C++17 C#8 c++x a#1", None, "c c＋＋ 17 c c＃ 8 c x a 1"),
         ("\ud800 \x00 \ufffe _ -- ...", "zh", ""),
         ("", "zh", ""),
     ],
 )
 def test_tokens(text: str, lang: str | None, expected: str) -> None:
     assert tokens(text, lang) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "lang", "expected"),
+    [
+        ("call textDrawHide", "en", "call textdrawhid text draw hide"),
+        ("an XMLHttpRequest", None, "an xmlhttprequest xml http request"),
+        ("SublimeCMD", None, "sublimecmd sublime cmd"),
+        ("PDFs NATO iOS", None, "pdfs nato ios i os"),
+        ("1,234,567 1.000 12'345", None, "1 234 567 1 000 12 345 1234567 1000 12345"),
+        ("1.2.3 192.168.0.10 2,5 10,20", None, "1 2 3 192 168 0 10 2 5 10 20"),
+        ("Hawai'i O’Brien", None, "hawai i o brien hawaii obrien"),
+        ("l'hôtel don't it's", None, "l hotel don t it s"),
+        ("Hà Nội ha", "vi", "hà nội ha ǂha ǂnoi"),
+    ],
+)
+def test_parts_of_words_stand_at_the_end(text: str, lang: str | None, expected: str) -> None:
+    assert index_tokens(text, lang) == expected
 
 
 def test_words_in_latin_letters_are_english_on_pages_of_other_scripts() -> None:
@@ -107,7 +143,14 @@ def test_the_bigrams_of_a_text_are_those_of_its_runs(text: str) -> None:
 
 @given(_TEXTS)
 def test_simplified_text_is_as_long(text: str) -> None:
-    assert len(simplify(text)) == len(text)
+    assert len(simplify(text)) == len(alike(text)) == len(text)
+
+
+@given(_TEXTS, _LANGUAGES)
+def test_parts_of_words_are_tokens(text: str, lang: str | None) -> None:
+    found = index_tokens(text, lang)
+    assert f"{found} ".startswith(tokens(text, lang))
+    assert all(char.isalnum() or char > "\x7f" for char in found.replace(" ", ""))
 
 
 def _match(forms: Sequence[Form]) -> str:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from larbinpy.database.search.query import parse
-from larbinpy.database.search.snippet import pieces, snippet
+from larbinpy.database.search.snippet import pieces, says, snippet
 
 TEXT = (
     "Spiders spin webs. A web crawler fetches pages and follows their links.\n"
@@ -52,6 +52,8 @@ def test_passages(typed: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("text", "typed", "expected"),
     [
+        ("ＵＳＢとｶﾞｲﾄﾞﾌﾞｯｸを読む。", "ガイド", "ＵＳＢと[ｶﾞｲﾄﾞ]ﾌﾞｯｸを読む。"),
+        ("ＵＳＢとｶﾞｲﾄﾞﾌﾞｯｸを読む。", "読む USB", "[ＵＳＢ]とｶﾞｲﾄﾞﾌﾞｯｸを[読む]。"),
         ("他在《战国无双》中。", "战国无双", "他在《[战国无双]》中。"),
         ("他在《戰國無雙》中。", "战国无双", "他在《[戰國無雙]》中。"),
         ("他在《战国无双》中。", "戰國無雙", "他在《[战国无双]》中。"),
@@ -148,3 +150,36 @@ def test_the_indentation_of_programs_is_one_blank_in_a_passage() -> None:
     found, marks = snippet(text, parse("toast", ["en"], 0), "en")
     assert found == "The program: def spam(eggs): if eggs: return toast"
     assert [found[start:end] for start, end in marks] == ["toast"]
+
+
+@pytest.mark.parametrize(
+    ("text", "typed", "lang", "expected"),
+    [
+        ("Call textDrawHide now.", "draw hide", "en", "Call text[DrawHide] now."),
+        ("They had 1,234,567.", "1234567", "en", "They had [1,234,567]."),
+        ("C++17 and C++.", "C++", "en", "[C++]17 and [C++]."),
+        ("In ٢٠١٠.", "2010", "ar", "In [٢٠١٠]."),
+        ("Ở Hà Nội.", "ha noi", "vi", "Ở [Hà] [Nội]."),
+    ],
+)
+def test_words_in_other_spellings_are_marked(
+    text: str, typed: str, lang: str, expected: str
+) -> None:
+    assert marked(text, typed, lang) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "typed", "expected"),
+    [
+        ("All Expenses, paid", "expenses paid", True),
+        ("It is expensive", "expenses", False),
+        ("non-expenses", "expenses", True),
+        ("inexpenses expensesx", "expenses", False),
+        ("naïve", "naive", True),
+        ("naive", "naïve", False),
+        ("", "x", False),
+        ("x", "!", False),
+    ],
+)
+def test_what_a_text_says_as_typed(text: str, typed: str, expected: bool) -> None:
+    assert says(text, typed) is expected
