@@ -35,7 +35,15 @@ from larbinpy.console.ports.reply import refusal as _refusal
 from larbinpy.console.ports.tcp import Limits, TcpServer
 from larbinpy.console.search.form import PAGE, SEARCH_JSON, Frame, SearchRequest, message_page
 from larbinpy.console.status import metrics, pages
-from larbinpy.console.status.markup import CHANGES, FEED, ICON, OPENSEARCH, OPENSEARCH_TYPE, SEARCH
+from larbinpy.console.status.markup import (
+    CHANGES,
+    FEED,
+    ICON,
+    OPENSEARCH,
+    OPENSEARCH_TYPE,
+    SEARCH,
+    relative,
+)
 from larbinpy.console.status.overview import SINCE
 from larbinpy.console.text import HTML, JSON, json_line, printable
 from larbinpy.loop.poller import Poller
@@ -277,7 +285,7 @@ class Site:
             name = self._shown_frame().name
             return HttpReply(HTTPStatus.OK, _opensearch(host, name), OPENSEARCH_TYPE)
         if path == "/" and not self._with_crawl:
-            return HttpReply(HTTPStatus.FOUND, "", headers=(("Location", SEARCH),))
+            return HttpReply(HTTPStatus.FOUND, "", headers=(("Location", relative(SEARCH)),))
         if path not in (SEARCH, PAGE, SEARCH_JSON, CHANGES, FEED):
             return None
         frame = self._shown_frame()

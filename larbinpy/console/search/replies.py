@@ -44,6 +44,7 @@ from larbinpy.console.status.markup import (
     el,
     join,
     prose,
+    relative,
     section,
     table,
 )
@@ -128,10 +129,10 @@ def feed(name: str, changes: Sequence[Change], number: int, *, more: bool) -> by
     _add(root, "title", f"Changes - larbinpy {name}".rstrip())
     _add(root, "updated", changes[0].at if changes else _NEVER)
     _add(SubElement(root, "author"), "name", "larbinpy")
-    SubElement(root, "link", rel="self", href=changes_address(number, FEED))
-    SubElement(root, "link", rel="alternate", type="text/html", href=CHANGES)
+    SubElement(root, "link", rel="self", href=relative(changes_address(number, FEED)))
+    SubElement(root, "link", rel="alternate", type="text/html", href=relative(CHANGES))
     if more:
-        SubElement(root, "link", rel="next", href=changes_address(number + 1, FEED))
+        SubElement(root, "link", rel="next", href=relative(changes_address(number + 1, FEED)))
     # A feed with two entries of one id is invalid.
     for id_, change in {_id(change): change for change in changes}.items():
         _add_entry(root, id_, change)

@@ -36,6 +36,7 @@ _COLUMNS = {"#": "n", "*": "w"}
 #: A table with this many columns is too wide for a phone.
 _WIDE = 5
 
+_ADDRESSES = frozenset({"href", "action"})
 _NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9:-]*")
 
 
@@ -70,14 +71,25 @@ def join(children: Iterable[Child]) -> Html:
 
 def el(tag: str, *children: Child, **attributes: Child) -> Html:
     """An element. In attribute names one trailing ``_`` is dropped and others become ``-``;
-    attributes that are None are left out.
+    attributes that are None are left out. Addresses of this server become relative.
     """
     head = [tag]
     for name, value in attributes.items():
         if value is not None:
-            head.append(f'{_attribute(name)}="{text(value)}"')
+            shown = text(value)
+            if name in _ADDRESSES and shown[:1] == "/":
+                shown = relative(shown)
+            head.append(f'{_attribute(name)}="{shown}"')
     opening = f"<{' '.join(head)}>"
     return Html(opening if tag in _VOID else f"{opening}{join(children)}</{tag}>")
+
+
+def relative(address: str) -> Html:
+    """An address of this server as seen from its pages, which are all in one folder.
+
+    So a proxy may have them below a path of its own.
+    """
+    return Html(address[1:] or "./")
 
 
 @cache

@@ -112,7 +112,7 @@ async function send(command) {
   if (!token) return ask("Enter the token once; it is forgotten with this page.");
   say("...");
   try {
-    const reply = await fetch("/control", {method: "POST", cache: "no-store", redirect: "error",
+    const reply = await fetch("control", {method: "POST", cache: "no-store", redirect: "error",
       credentials: "omit", referrerPolicy: "no-referrer", body: JSON.stringify({command}),
       headers: {"Authorization": "Bearer " + token, "Content-Type": "application/json"}});
     if (reply.status === 401) {

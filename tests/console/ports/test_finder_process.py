@@ -140,7 +140,7 @@ def test_the_search_pages_have_a_form_and_no_script(shared: World) -> None:
             assert line in head
     _, head, body = shared.get("/")
     assert f"script-src {SCRIPT_HASH}; connect-src 'self'; form-action 'none'".encode() in head
-    assert b'<a href="/search.html" rel="search">Search</a>' in body
+    assert b'<a href="search.html" rel="search">Search</a>' in body
     assert b'rel="search" type="application/opensearchdescription+xml"' in body
 
 
@@ -157,7 +157,7 @@ def test_without_a_finder_there_is_no_search() -> None:
 def test_without_a_crawl_there_is_only_the_search() -> None:
     world = World(with_crawl=False)
     status, head, _ = world.get("/")
-    assert status == 302 and b"\r\nLocation: /search.html\r\n" in head
+    assert status == 302 and b"\r\nLocation: search.html\r\n" in head
     for path in ("/status.json", "/metrics", "/all.html"):
         assert world.get(path)[0] == 404
     assert world.get("/icon.svg")[0] == 200

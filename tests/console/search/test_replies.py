@@ -22,7 +22,7 @@ from larbinpy.console.search.form import (
 )
 from larbinpy.console.search.replies import Replies
 from larbinpy.console.search.results import found_page, snippet, stored_page
-from larbinpy.console.status.markup import SEARCH
+from larbinpy.console.status.markup import SEARCH, relative
 from larbinpy.database.base import Found, Hit, Stored, Unavailable
 from larbinpy.database.finder import DatabaseFinder
 from larbinpy.database.search.query import Query
@@ -80,7 +80,7 @@ def test_hits_have_title_address_and_marked_snippet() -> None:
     first = tree(html).find("body/main").find(".//ol[@class='hits']/li")
     assert "".join(first.find("h3/a").itertext()) == "Page 0 about energy"
     stored = urlsplit(first.find("h3/a").attrib["href"])
-    assert stored.path == PAGE
+    assert stored.path == relative(PAGE)
     assert parse_qs(stored.query) == {"q": ["energy solar"], "url": ["http://www.site0.example/0"]}
     [outside] = first.findall("p[@class='url']/a")
     assert outside.attrib == {"href": "http://www.site0.example/0", "rel": "noreferrer noopener"}
@@ -103,10 +103,10 @@ def test_an_empty_query_shows_what_can_be_asked() -> None:
 
 def test_pages_of_results() -> None:
     found = links(search("energy"))
-    assert found["Next"] == "/search.html?q=energy&page=2"
+    assert found["Next"] == "search.html?q=energy&page=2"
     assert {"1", "2", "3"} <= found.keys() and "Previous" not in found
     last = search("energy", page=3)
-    assert links(last)["Previous"] == "/search.html?q=energy&page=2"
+    assert links(last)["Previous"] == "search.html?q=energy&page=2"
     assert "Next" not in links(last)
     assert tree(last).find("body/main").find(".//ol").attrib["start"] == "21"
 
@@ -123,7 +123,7 @@ def test_all_pages_of_results_are_linked(total: int, numbers: list[str]) -> None
 def test_a_page_after_the_last_leads_back() -> None:
     html = search("energy", page=99)
     assert "There are not so many pages of results." in words(html)
-    assert links(html)["Previous"] == "/search.html?q=energy&page=3"
+    assert links(html)["Previous"] == "search.html?q=energy&page=3"
 
 
 def test_the_order_is_kept_by_links_and_form() -> None:
@@ -137,11 +137,11 @@ def test_the_order_is_kept_by_links_and_form() -> None:
 def test_facets_narrow_and_widen_the_query() -> None:
     narrow = links(search("solar energy"))
     assert narrow["www.site1.example"] == (
-        "/search.html?q=solar+energy+site%3Awww.site1.example"
+        "search.html?q=solar+energy+site%3Awww.site1.example"
     )  # fmt: skip
     narrowed = search("solar energy site:www.site1.example")
     assert "10 pages" in words(narrowed)
-    assert links(narrowed)["all sites"] == "/search.html?q=solar+energy"
+    assert links(narrowed)["all sites"] == "search.html?q=solar+energy"
     assert "www.site1.example" not in links(narrowed)
 
 
@@ -194,7 +194,7 @@ def test_a_stored_page_has_all_that_is_known() -> None:
     ):  # fmt: skip
         assert part in shown
     found = links(html)
-    assert found["Back to the results"] == "/search.html?q=solar"
+    assert found["Back to the results"] == "search.html?q=solar"
     assert "http://other.example/" not in found.values()
     assert "is gone since 2026-11-22" in words(get(PAGE, url="http://gone.example/"))
 
@@ -240,7 +240,8 @@ def test_stored_text_stays_text() -> None:
         assert "\u202e" not in html and "\x00" not in html and "\x1b" not in html
         hrefs = [node.attrib["href"] for node in tree(html).iter("a")]
         assert all(
-            href.startswith(("/", "http://evil.example/", "http://e.example/")) for href in hrefs
+            re.match(r"\./|(page|search|changes|[a-z]+)\.html|http://(evil|e)\.example/", href)
+            for href in hrefs
         )
     title = "<script>alert(1)</script><img src=//evil.example/i onerror=alert(2)>"
     assert title in words(evil[0])

@@ -140,7 +140,7 @@ def test_the_form_and_the_links_work_without_scripts(world: World) -> None:
     tab = world.browser.tab()
     tab.without_scripts()
     tab.go(world.url("/"))
-    click(tab, "nav a[href='/search.html']")
+    click(tab, "nav a[href='search.html']")
     tab.until("location.pathname === '/search.html' && !!document.querySelector('dl.examples')")
     searched(tab, 'energy "<b>')
     tab.until("!!document.querySelector('.summary')")
@@ -163,13 +163,13 @@ def test_the_form_and_the_links_work_without_scripts(world: World) -> None:
 def test_the_script_of_the_status_page_leaves_searches_alone(world: World) -> None:
     """It shows the other pages within one document, and asks for them every second."""
     tab = world.opened("/dns.html")
-    click(tab, "nav a[href='/search.html']")
+    click(tab, "nav a[href='search.html']")
     tab.until("location.pathname === '/search.html' && document.forms.length === 1")
     assert tab.run("document.scripts.length") == 0
     searched(tab, "太阳能")
     tab.until("!!document.querySelector('.hits')")
     assert "太阳能是一种能源" in text(tab)
-    click(tab, "nav a[href='/']")
+    click(tab, "nav a[href='./']")
     tab.until("location.pathname === '/' && document.scripts.length === 1")
     at_rest(tab, world)
     tab.close()

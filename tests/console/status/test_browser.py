@@ -263,7 +263,7 @@ def test_the_token_stays_in_the_memory_of_the_page(world: World) -> None:
     enter(tab, "ask", "token", TOKEN)
     tab.until("document.getElementById('answer').textContent === 'Done.'")
     # Other pages are shown within the same document.
-    click(tab, 'nav a[href="/dns.html"]')
+    click(tab, 'nav a[href="dns.html"]')
     tab.until("document.title.includes('DNS')")
     assert tab.run("location.pathname") == "/dns.html"
     tab.run("document.getElementById('resume').click()")
