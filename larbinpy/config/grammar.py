@@ -370,6 +370,10 @@ def read_blocks(text: str, row: Setting, table: Table, place: str) -> tuple[Site
 
 
 def _store(values: dict[str, Any], row: Setting, item: list[str], source: str) -> None:
+    if row.kind.commas and "," in item[0]:
+        for part in filter(None, item[0].split(",")):
+            _store(values, row, [part], source)
+        return
     value = row.kind.parse(*item)
     if row.keyword_of is not None:
         value = value.at(source)

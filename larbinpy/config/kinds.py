@@ -14,7 +14,7 @@ Times of day when requests may be sent: ``22:00-06:00,12:30-13:00``, in local ti
 
 import os
 import re
-from codecs import BOM_UTF8
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
@@ -167,6 +167,8 @@ class ValueKind(Generic[T]):
     spaced: bool = False
     #: As `show`, but with the credentials that `show` masks; None if it masks none.
     spell: Callable[[T], str] | None = None
+    #: Whether commas separate items, too.
+    commas: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,6 +374,15 @@ def _folder(text: str) -> str:
     if not text:
         raise ValueError("must be a path")
     return os.path.expanduser(plain(text))
+
+
+#: The byte order marks of UTF-16.
+UTF_16 = (BOM_UTF16_LE, BOM_UTF16_BE)
+
+
+def decoded(data: bytes, errors: str = "strict") -> str:
+    """The text of a file of a user: in UTF-8, or in UTF-16 if its byte order mark says so."""
+    return data.decode("utf-16" if data[:2] in UTF_16 else "utf-8-sig", errors)
 
 
 def readable_file(text: str) -> str:
@@ -753,7 +764,7 @@ PROXY: ValueKind[Proxy | None] = ValueKind(
     "HOST PORT", _proxy, show_proxy, words=2, spell=_spell_proxy
 )
 HOSTS: ValueKind[HostPattern] = ValueKind(
-    "PATTERN... end", HostPattern.parse, HostPattern.show, closed=True
+    "PATTERN... end", HostPattern.of_no_proxy, HostPattern.show, closed=True, commas=True
 )
 
 
@@ -779,16 +790,31 @@ _FLEET = re.compile(
     r"|unix:(?!:|//[^?]*@|[^/?]*@)[^?]+\?crawl=[\w.-]{1,64}(?:&passwordFile=.+)?",
     re.ASCII,
 ).fullmatch
+#: Other programs read the number as that of a data base.
+_DATABASE_NUMBER = re.compile(
+    r"redis://[^/?#]+/(?:\d+(?:[/?].*)?|[^?]*\?(?:.*&)?db=.*)|unix:[^?]+\?(?:.*&)?(?:crawl=\d+|db=).*",
+    re.ASCII,
+).fullmatch
 #: No name of a folder above or beside.
 _NODE = re.compile(r"\w[\w.-]{0,63}", re.ASCII).fullmatch
 
 
 def _fleet(text: str) -> str:
     """The address of a fleet; hosts and ports are checked when it is joined."""
-    if text and not _FLEET(text):
+    if text and (not _FLEET(text) or _DATABASE_NUMBER(text)):
         shown = "the address" if "@" in text else repr(text[:80])
-        raise ValueError(f"{shown} is not redis://[USER@]HOST[:PORT]/NAME or unix:PATH?crawl=NAME")
+        usage = "redis://[USER@]HOST[:PORT]/NAME or unix:PATH?crawl=NAME"
+        raise ValueError(f"{shown} is not {usage}{_why_no_fleet(text)}")
     return text
+
+
+def _why_no_fleet(text: str) -> str:
+    """What an address means to other programs that does not work here; begins with a semicolon."""
+    if text.startswith("rediss:"):
+        return "; TLS to Redis is not supported, a tunnel such as stunnel does that"
+    if _DATABASE_NUMBER(text):
+        return "; a crawl has a name, and is in data base 0 of Redis, as in a cluster"
+    return ""
 
 
 def has_fleet_password(text: str) -> bool:

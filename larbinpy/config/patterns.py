@@ -26,6 +26,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import translate
 from functools import cache, lru_cache, partial
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Any, Generic, NamedTuple, TypeVar
 from urllib.parse import quote
 
@@ -34,6 +35,7 @@ from larbinpy.url import host_of, resolve
 T = TypeVar("T")
 
 _WILD = frozenset("*?")
+_BRACKETS = str.maketrans("", "", "[]")
 #: Characters of a glob, besides the wildcards; those of hosts in canonical URLs.
 _GLOB = re.compile(r"[a-z0-9._*?-]+", re.ASCII)
 _PORT = re.compile(r"\d{1,5}", re.ASCII)
@@ -51,6 +53,8 @@ class HostPattern:
     below: bool = False
     #: The compiled glob; None for a name.
     glob: re.Pattern[str] | None = field(default=None, compare=False, repr=False)
+    #: The addresses that match, for a network; then `name` is its spelling.
+    network: IPv4Network | IPv6Network | None = None
 
     @classmethod
     def parse(cls, text: str) -> "HostPattern":
@@ -66,8 +70,25 @@ class HostPattern:
             raise ValueError(f"{text[:80]!r} is not a host pattern such as {examples}")
         return cls(name, port, below)
 
+    @classmethod
+    def of_no_proxy(cls, text: str) -> "HostPattern":
+        """As `parse`; also what `no_proxy` of other programs holds.
+
+        These are domains such as `.corp.example`, names that end with a dot, bare IPv6 addresses,
+        and networks, in which only hosts that are addresses can be.
+        """
+        if "/" in text:
+            try:
+                network = ip_network(text.translate(_BRACKETS), strict=False)
+            except ValueError:
+                raise ValueError(f"{text[:80]!r} is not a network such as 10.0.0.0/8") from None
+            return cls(str(network), network=network)
+        if text.count(":") > 1 and "[" not in text:
+            text = f"[{text}]"
+        return cls.parse(text.removeprefix(".").removesuffix("."))
+
     def show(self) -> str:
-        """The text that `parse` reads as this pattern."""
+        """The text that `parse`, or `of_no_proxy`, reads as this pattern."""
         host = "*." + self.name if self.below else self.name or "*"
         return host if self.port is None else f"{host}:{self.port}"
 
@@ -77,10 +98,19 @@ class HostPattern:
             return False
         if self.glob is not None:
             return self.glob.match(host) is not None
+        if self.network is not None:
+            return _has_address(self.network, host)
         if not self.name:
             return True
         if host.endswith(self.name):
             return not self.below if len(host) == len(self.name) else host[~len(self.name)] == "."
+        return False
+
+
+def _has_address(network: IPv4Network | IPv6Network, host: str) -> bool:
+    try:
+        return ip_address(host.translate(_BRACKETS)) in network
+    except ValueError:
         return False
 
 
@@ -95,8 +125,9 @@ class HostPatterns(Generic[T]):
         self._globs: list[tuple[int, HostPattern, T]] = []
         self._count = 0
         for rank, (pattern, value) in enumerate(rows):
+            is_name = pattern.glob is None and pattern.network is None
             named = partial(self._by_name.setdefault, pattern.name)
-            rows_there = named([]) if pattern.glob is None else self._globs
+            rows_there = named([]) if is_name else self._globs
             rows_there.append((rank, pattern, value))
             self._count += 1
 

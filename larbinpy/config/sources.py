@@ -22,7 +22,15 @@ from larbinpy.config.grammar import (
     unknown,
     words_of,
 )
-from larbinpy.config.kinds import FLEET, Setting, ValueKind, check_certificate, has_fleet_password
+from larbinpy.config.kinds import (
+    FLEET,
+    UTF_16,
+    Setting,
+    ValueKind,
+    check_certificate,
+    decoded,
+    has_fleet_password,
+)
 from larbinpy.errors import product_token
 from larbinpy.native import NO_SCAN
 
@@ -141,10 +149,10 @@ def _text(name: str) -> str:
         ) from None
     if len(data) > _MAX_FILE:
         raise ConfigError(f"{name}: larger than 10 MB, so not a configuration")
-    if b"\0" in data:
+    if b"\0" in data and data[:2] not in UTF_16:
         line = data.count(b"\n", 0, data.index(b"\0")) + 1
         raise ConfigError(f"{name}:{line}: not a text file; check its name")
-    return data.removeprefix(b"\xef\xbb\xbf").decode(errors="surrogateescape")
+    return decoded(data, "replace" if data[:2] in UTF_16 else "surrogateescape")
 
 
 def _reject_last(item: tuple[str, str]) -> bool:

@@ -259,6 +259,7 @@ def of_login(options: RequestOptions, url: Url, ask: Ask) -> RequestOptions:
 
 
 def _is_direct(config: Config, host: str, port: int) -> bool:
+    host = host.removesuffix(".")
     return config.proxy is None or any(p.match(host, port) for p in config.no_proxy)
 
 

@@ -350,7 +350,7 @@ def examine(
     """The logins of a file, and all that is wrong with it. Nothing is asked for."""
     try:
         data, status = _data(path)
-        tables, wrong = _tables(path, spec.decoded(data, path))
+        tables, wrong = _tables(path, spec.text_of(data, path))
     except ValueError as error:
         return [], [ConfigError(str(error))]
     entries, sites = [], dict[str, int]()
@@ -384,7 +384,7 @@ def login_pages(path: str) -> dict[str, str]:
     spec.leave_no_core()
     try:
         data, _ = _data(path)
-        tables, _ = _tables(path, spec.decoded(data, path))
+        tables, _ = _tables(path, spec.text_of(data, path))
     except ValueError as error:
         raise ConfigError(str(error)) from None
     doors = (Table(values, Path(path).parent, {}).door() for values in tables)

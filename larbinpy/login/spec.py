@@ -14,8 +14,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, Flag, auto
 from functools import cache
+from io import StringIO
 from pathlib import Path
 
+from larbinpy.config.kinds import decoded
 from larbinpy.url import has_control
 
 #: Values that name a place where the secret is.
@@ -91,12 +93,12 @@ def private_text(path: Path) -> str:
         raise ValueError(f"{path} cannot be read: {error.strerror}") from None
     if len(data) > _MOST:
         raise ValueError(f"{path} is larger than {_MOST} bytes")
-    return decoded(data, path)
+    return text_of(data, path)
 
 
-def decoded(data: bytes, path: Path | str) -> str:
+def text_of(data: bytes, path: Path | str) -> str:
     try:
-        return data.decode("utf-8-sig")
+        return decoded(data)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         # The error itself has the data.
@@ -113,19 +115,26 @@ def check_private(path: Path | str, status: os.stat_result) -> None:
         )
 
 
+class _Netrc(netrc.netrc):
+    """The netrc in a text; the library reads files only, and stumbles over a byte order mark."""
+
+    def __init__(self, text: str) -> None:
+        self.hosts, self.macros = {}, {}
+        # An empty line ends a macro, also the last one of a file.
+        end = "\n\n" if "macdef" in text else ""
+        self._parse("", StringIO(text + end), False)  # type: ignore[attr-defined]
+
+
 def netrc_login(host: str, path: str, folder: Path, environ: Mapping[str, str]) -> tuple[str, str]:
     """User and password of `host` in the netrc `path`; by default $NETRC, or ~/.netrc."""
     file = located(path or environ.get("NETRC") or "~/.netrc", folder)
-    # Its error would not say that others may read the file.
-    private_text(file)
+    text = private_text(file)
     line = 0
     try:
-        found = netrc.netrc(file).authenticators(host.strip("[]"))
+        found = _Netrc(text).authenticators(host.strip("[]"))
     except netrc.NetrcParseError as error:
         # Its text may be part of a password.
         found, line = None, error.lineno or 1
-    except OSError as error:
-        raise ValueError(f"{file} cannot be read: {error.strerror}") from None
     if line:
         raise ValueError(f"{file}:{line}: not in the format of a netrc")
     if found is None or not found[2]:

@@ -43,6 +43,20 @@ def test_what_is_no_address(text: str) -> None:
     assert "ret@" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["redis://a.test/2", "redis://a.test/2/news", "redis://a.test/n?db=2", "unix:/s?crawl=2"],
+)
+def test_the_number_of_a_data_base_is_no_name_of_a_crawl(text: str) -> None:
+    with pytest.raises(ConfigError, match="a crawl has a name, and is in data base 0"):
+        load("/dev/null", {"LARBINPY_JOIN": text}, ())
+
+
+def test_tls_to_redis_is_refused_with_a_way_out() -> None:
+    with pytest.raises(ConfigError, match="TLS to Redis is not supported, a tunnel"):
+        load("/dev/null", {"LARBINPY_JOIN": "rediss://a.test/news"}, ())
+
+
 def test_which_have_a_password() -> None:
     for text in ("redis://:a@h/n", "redis://me:a@h:1/n", "redis://me:a@b@h/n"):
         assert has_fleet_password(text)

@@ -291,7 +291,7 @@ def test_values(text: str, expected: dict[str, object]) -> None:
         ("From a\u202eb", "is not plain text"),
         (b"useCookies\nFrom \xff\n", "t.conf:2: '\\udcff' is not plain text in UTF-8"),
         (b"useCookies\n\0\0", "t.conf:2: not a text file"),
-        ("a\n".encode("utf-16"), "t.conf:1: not a text file"),
+        ("\na\n".encode("utf-16"), "t.conf:2: unknown keyword 'a'"),
         (os.urandom(5000) + b"\0", "not a text file"),
         ("caFile no/such.pem", "'no/such.pem' is not a file that can be read (looked in /"),
         ("caFile .", "'.' is not a file"),

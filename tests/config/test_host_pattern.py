@@ -32,6 +32,32 @@ def test_a_pattern_matches_hosts(text: str, matched: set[str]) -> None:
     assert {host for host in _HOSTS if HostPatterns([(pattern, 1)]).first(host, 80)} == matched
 
 
+@pytest.mark.parametrize(
+    ("text", "matched"),
+    [
+        (".docs.test", {"docs.test", "www.docs.test", "a.b.docs.test"}),
+        ("docs.test.", {"docs.test", "www.docs.test", "a.b.docs.test"}),
+        ("1.2.0.0/16", {"1.2.3.4"}),
+        ("1.2.3.4/32", {"1.2.3.4"}),
+        ("1.2.4.0/24", set()),
+        ("::/64", {"[::1]"}),
+        ("[::]/64", {"[::1]"}),
+        ("::1", {"[::1]"}),
+        ("*", set(_HOSTS)),
+    ],
+)
+def test_what_no_proxy_of_other_programs_holds(text: str, matched: set[str]) -> None:
+    pattern = HostPattern.of_no_proxy(text)
+    assert {host for host in _HOSTS if pattern.match(host, 80)} == matched
+    assert {host for host in _HOSTS if HostPatterns([(pattern, 1)]).first(host, 80)} == matched
+    assert HostPattern.of_no_proxy(pattern.show()) == pattern
+
+
+def test_a_network_that_is_none() -> None:
+    with pytest.raises(ValueError, match=r"'10.0.0.0/40' is not a network such as 10\.0"):
+        HostPattern.of_no_proxy("10.0.0.0/40")
+
+
 @pytest.mark.parametrize("text", ["docs.test:8080", "*.docs.test:8080", "*:8080", "w?w.*:8080"])
 def test_a_port_is_matched(text: str) -> None:
     pattern = HostPattern.parse(text)

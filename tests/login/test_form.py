@@ -102,6 +102,33 @@ def test_further_fields_override_or_add() -> None:
     assert entries(html, login) == ["h=3", "user=me", f"p={PASSWORD}", "stay=yes", "new="]
 
 
+@pytest.mark.parametrize(
+    ("buttons", "pressed"),
+    [
+        ("<button name=a>Go</button><button name=b>Go</button>", "a="),
+        ('<input type=submit name=a value="Mail me a link"><button name=b>Log in</button>', "b="),
+        ("<button name=a>Forgot password?</button><input type=submit name=b value=OK>", "b=OK"),
+        ("<button name=a>Register</button><button name=b value=1>Anmelden</button>", "b=1"),
+        ("<button name=a>Sign up</button><button name=b>Sign in</button>", "b="),
+        ('<input type=image name=a alt="Créer un compte"><input type=image name=b>', "b.x=0 b.y=0"),
+        ("<button type=button name=a>Log in</button><button name=b>Weiter</button>", "b="),
+        ("<button name=a>登录</button><button name=b>注册</button>", "a="),
+    ],
+)
+def test_of_several_buttons_the_one_that_logs_in(buttons: str, pressed: str) -> None:
+    html = f"<form method=post><input name=u><input type=password name=p>{buttons}</form>"
+    assert entries(html)[2:] == pressed.split()
+
+
+def test_of_several_buttons_the_one_that_a_field_names() -> None:
+    html = """<form method=post action=/wrong><input name=u><input type=password name=p>
+    <button name=do value=reset>Log in</button>
+    <button name=do value=go formaction=/do>x</button><button name=other>y</button></form>"""
+    ask, found = sent(html, replace(LOGIN, fields={"do": "go"}))
+    assert (ask.href, found) == (f"{SITE}/do", ["u=me", f"p={PASSWORD}", "do=go"])
+    assert sent(html, replace(LOGIN, fields={"other": "1"}))[1][2:] == ["other=1"]
+
+
 def test_a_password_alone() -> None:
     html = "<form method=post><input name=x value=y><input type=password name=pin></form>"
     assert entries(html, replace(LOGIN, user="")) == ["x=y", f"pin={PASSWORD}"]

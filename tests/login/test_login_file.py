@@ -168,6 +168,15 @@ def test_a_netrc(write: Write, tmp_path: Path) -> None:
                 continue
             [login] = read(write(text + file), environ)
             assert (login.user, login.password) == ("me", SECRET)
+    for text in (
+        f"\ufeffmachine shop.example login me password {SECRET}",
+        "machine b.example login x password y\nmacdef init\nls\n\n"
+        f'machine shop.example\r\n\tlogin me\r\n\tpassword "{SECRET}"\r\n',
+        f"machine shop.example password {SECRET} login me\nmacdef last\nls",
+    ):
+        write(text, "other")
+        [login] = read(write(by_method + 'file = "other"'))
+        assert (login.user, login.password) == ("me", SECRET)
     [other] = read(write(by_method.replace("shop", "b") + 'file = ".netrc"'))
     assert (other.user, other.password) == ("any", "x")
     assert wrong(

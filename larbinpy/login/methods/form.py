@@ -7,8 +7,9 @@ The forms of a page, with the entries that a browser would send (HTML, "form sub
 
 import json
 import re
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from urllib.parse import quote_from_bytes
 
 from turbohtml import Document, Element
@@ -80,6 +81,9 @@ _NO_TEXT = frozenset(
     {"hidden", "password", "checkbox", "radio", "file", "color", "range", "number", "date"}
     | {"datetime-local", "month", "week", "time", *_BUTTONS}
 )
+#: Attributes of a button that people read, and characters that are read of them.
+_ON_BUTTONS = ("value", "alt", "title", "aria-label")
+_LONGEST_LABEL = 300
 #: Elements of a page that are read; no login page has as many.
 _MOST_ELEMENTS = 5000
 
@@ -97,7 +101,7 @@ class Control:
     action: str | None = None
     method: str | None = None
     enctype: str | None = None
-    #: Text that identifies it for people: name and id.
+    #: Text that identifies it for people: name and id; of a button, also what stands on it.
     label: str = ""
 
     @property
@@ -118,7 +122,7 @@ class Form:
     #: The encoding of its entries, by its WHATWG name.
     encoding: str
     controls: tuple[Control, ...]
-    #: The button that a browser presses at the Enter key; None for none.
+    #: The button that is pressed; None for none.
     button: Control | None
 
     @property
@@ -144,8 +148,17 @@ class Form:
         return found
 
 
-def forms_of(page: Page) -> list[Form]:
-    """The forms of `page`, in its order."""
+#: Chooses the button to press of those of a form, which are not empty.
+Choice = Callable[[Sequence[Control]], Control]
+
+
+def _first(buttons: Sequence[Control]) -> Control:
+    """The button that a browser presses at the Enter key."""
+    return buttons[0]
+
+
+def forms_of(page: Page, choose: Choice = _first) -> list[Form]:
+    """The forms of `page`, in its order, each with the button that `choose` returns."""
     tree = document(page.body, page.http_charset)
     base = base_url(tree.select("base"), page.url.href)
     found = tree.select("form,input,select,textarea,button")[:_MOST_ELEMENTS]
@@ -154,7 +167,7 @@ def forms_of(page: Page) -> list[Form]:
     if not any(_passwords(controls) == 1 for controls in owned):
         owned = _owned(found, forms, strays=True)
     read = (
-        _form(tree, form, controls, base, page.url.href)
+        _form(tree, form, controls, base, page.url.href, choose)
         for form, controls in zip(forms, owned, strict=True)
     )
     return [form for form in read if form is not None]
@@ -219,11 +232,17 @@ def _is_enabled(element: Element, legends: dict[Element, Element | None]) -> boo
 
 
 def _form(
-    tree: Document, element: Element, controls: list[Element], base: str, page: str
+    tree: Document,
+    element: Element,
+    controls: list[Element],
+    base: str,
+    page: str,
+    choose: Choice,
 ) -> Form | None:
     """None for a form that is not sent to the server."""
     read = tuple(control for each in controls for control in _controls(each))
-    button = next((each for each in read if each.kind in _SUBMITS), None)
+    buttons = [each for each in read if each.kind in _SUBMITS]
+    button = choose(buttons) if buttons else None
     pressed = button or Control("", "submit", ())
     method = _chosen(pressed.method, element.attr("method"), "get").lower()
     if method == "dialog":
@@ -281,11 +300,19 @@ def _controls(element: Element) -> Iterator[Control]:
         element.attr("formaction"),
         element.attr("formmethod"),
         element.attr("formenctype"),
-        f"{name} {element.attr('id') or ''}".lower(),
+        f"{name} {element.attr('id') or ''} {_shown(element, kind)}".lower(),
     )
     direction = element.attr("dirname")
     if direction and values and kind not in _BUTTONS:
         yield Control(direction, "hidden", ("ltr",))
+
+
+def _shown(element: Element, kind: str) -> str:
+    """What stands on a button."""
+    if kind not in _SUBMITS:
+        return ""
+    words = [element.text or "", *(element.attr(name) or "" for name in _ON_BUTTONS)]
+    return " ".join(words)[:_LONGEST_LABEL]
 
 
 def _pressed(button: Control) -> list[tuple[str, str]]:
@@ -300,6 +327,18 @@ _MOST_REFRESHES = 3
 _USER = frozenset({"username", "email"})
 _USER_WORDS = re.compile("user|login|logon|sign|ident|account|mail|name")
 _OTHER_WORDS = re.compile("search|query|newsletter|subscri|captcha|coupon")
+#: What stands on buttons that log in, in the languages of the most sites.
+_LOGIN_WORDS = re.compile(
+    r"log.?[io]n|sign.?[io]n\b|signin|anmeld|einlogg|connexion|connecter|identifier|iniciar|acced|"
+    "entrar|ingres|inlogg|logga|logg? ind|zaloguj|přihlás|войти|вход|увійти|giriş|"
+    "登录|登入|登錄|ログイン|로그인|دخول|כניסה"
+)
+#: And on those beside them: a new account or password, no login at all.
+_BESIDE_WORDS = re.compile(
+    r"regist|sign.?up|creat|join|new (?:account|user|password)|forg[eo]t|lost|reset|recover|remind|"
+    "resend|send me|mail|cancel|back|clear|guest|valid|verif|neues|vergessen|zurück|abbrech|"
+    "konto|oublié|créer|annuler|olvid|recuper|crear|cancelar|注册|註冊|忘记|找回|取消"
+)
 
 
 def steps(login: Login) -> Steps:
@@ -324,7 +363,7 @@ def steps(login: Login) -> Steps:
 
 def password_form(page: Page, login: Login) -> Form | None:
     """The form of a login: of those with one password field, the one that `login` fits best."""
-    found = [form for form in _forms(page) if len(form.passwords) == 1]
+    found = [form for form in _forms(page, login) if len(form.passwords) == 1]
     old = [form for form in found if "new-password" not in form.passwords[0].autocomplete]
     return min(old, key=lambda form: (*_misfit(form, login), *_length(form)), default=None)
 
@@ -333,7 +372,7 @@ def user_form(page: Page, login: Login) -> Form | None:
     """The form that asks for the user alone, as the first of two steps."""
     found = [
         (form, field)
-        for form in _forms(page)
+        for form in _forms(page, login)
         if not form.passwords and (field := user_field(form)) is not None
     ]
     rated = [(_likeness(form, field), form) for form, field in found]
@@ -457,5 +496,18 @@ def _follow(ask: Ask, login: Login) -> Generator[Ask, Page, Page]:
     return page
 
 
-def _forms(page: Page) -> list[Form]:
-    return forms_of(page) if has_html(page) else []
+def _forms(page: Page, login: Login) -> list[Form]:
+    return forms_of(page, partial(_button, login)) if has_html(page) else []
+
+
+def _button(login: Login, buttons: Sequence[Control]) -> Control:
+    """The button that a field of `login` names; else the one that logs in, by what stands on it."""
+    named = [each for each in buttons if each.name in login.fields]
+    meant = [each for each in named if each.values[:1] == (login.fields[each.name],)]
+    return max(meant or named or buttons, key=_logs_in)
+
+
+def _logs_in(button: Control) -> int:
+    """How much a button looks like the one that logs in; the first of equal ones is pressed."""
+    says, says_other = (words.search(button.label) for words in (_LOGIN_WORDS, _BESIDE_WORDS))
+    return bool(says) - bool(says_other)
