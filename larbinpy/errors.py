@@ -16,6 +16,11 @@ FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _PASSING = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
+#: No more files can be opened.
+_NO_FILES = frozenset({errno.EMFILE, errno.ENFILE})
+_MORE_FILES = "ulimit -n 1024 raises the limit of a shell, LimitNOFILE=1024 that of a service"
+
+
 class DamagedError(OSError):
     """A part of the saved state differs from what was written; trying again cannot help."""
 
@@ -40,7 +45,8 @@ def passes(error: OSError) -> bool:
 def what_failed(error: OSError) -> str:
     """One line: the file, if it is known, and the error."""
     where = f"{error.filename}: " if error.filename else ""
-    return f"{where}{error.strerror or error}"
+    remedy = f"; {_MORE_FILES}" if error.errno in _NO_FILES else ""
+    return f"{where}{error.strerror or error}{remedy}"
 
 
 def what_raised(error: Exception) -> str:
@@ -88,6 +94,8 @@ BROKEN_LINKS = 1
 #: Exit status of a command that asks the content database and finds nothing, as grep's.
 NOTHING_FOUND = 1
 USAGE = 2
+#: The exit status that shells use for a command ended by SIGINT.
+INTERRUPTED = 130
 #: Exit status of a crawl if a login failed and its site gave no page; of `login` if it failed.
 LOGIN_FAILED = 6
 #: Exit status of a mirror that lacks a start page, or all files that its pages need from some

@@ -331,6 +331,8 @@ def _time(missing: int, samples: list[_Sample], count: Callable[[_Sample], int])
 
 #: Entries in each list of recent URLs that the status page shows.
 _RECENT = 50
+#: Seeds that are named if they are not fetched.
+_SEEDS = 20
 #: Broken links that the status page shows.
 _LINKS = 100
 #: Seconds over which a rate is averaged.
@@ -363,6 +365,9 @@ class Stats:
         self.refusals: deque[Fate] = deque(maxlen=_RECENT)
         #: The last URLs that other visitors do not get either.
         self.broken: deque[Fate] = deque(maxlen=_LINKS)
+        #: Seeds that were not fetched, and the lines about them that were not said yet.
+        self.seeds_lost = 0
+        self._seed_lines: list[str] = []
         self.history = History(started)
         self.forecast = Forecast()
         self._before: Counter[str] = Counter()
@@ -393,6 +398,24 @@ class Stats:
             self.failures.append(fate)
             if outcome in _BROKEN:
                 self.broken.append(fate)
+
+    def lost_seed(self, line: str) -> None:
+        """Note a seed that was not fetched; a line says it and why."""
+        self.seeds_lost += 1
+        if self.seeds_lost <= _SEEDS:
+            self._seed_lines.append(line)
+        elif self.seeds_lost == _SEEDS + 1:
+            self._seed_lines.append("more seeds were not fetched; larbinpy log names all")
+
+    def take_seed_lines(self, *, at_end: bool = False) -> list[str]:
+        """The lines about seeds since the last call.
+
+        Before the first page they are kept back: a crawl that gets none says why anyway.
+        """
+        if not (self.success or at_end):
+            return []
+        lines, self._seed_lines = self._seed_lines, []
+        return lines
 
     def turn_took(self, seconds: float) -> None:
         """Count a turn of the loop, during which sockets had to wait."""

@@ -1,5 +1,7 @@
 """The commands: they parse arguments and set the exit status; other packages do the work."""
 
+import codecs
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +12,7 @@ from typing import Any
 import click
 
 from larbinpy.console.text import open_all, printable
-from larbinpy.errors import USAGE
+from larbinpy.errors import INTERRUPTED, USAGE
 from larbinpy.url import masked_line
 
 #: The commands in the order of the help -> the module that has each.
@@ -79,9 +81,14 @@ class _Commands(click.Group):
 
 @contextmanager
 def _one_line() -> Iterator[None]:
-    """Turn usage errors into one line, as all other errors are; click prints four."""
+    """Turn usage errors into one line, as all other errors are; click prints four.
+
+    Ctrl-C has the exit status that shells use for it, also while a command is loaded.
+    """
     try:
         yield
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
     except click.UsageError as error:
         reason = " ".join(error.format_message().split())
         end = "" if reason.endswith((".", "?")) else "."
@@ -140,4 +147,23 @@ def _version(package: str) -> str:
 )
 def main() -> None:
     """A polite, fast web crawler in the tradition of Larbin: one process, one poll loop."""
+    _speak_utf_8()
     open_all()
+
+
+def _speak_utf_8() -> None:
+    """Begin anew with names of files and arguments in UTF-8 if the locale has another encoding.
+
+    It could not name the file of a page in another script, and Python reads it once, at its start.
+    The terminal keeps its encoding.
+    """
+    if (
+        codecs.lookup(sys.getfilesystemencoding()).name == "utf-8"
+        or os.environ.get("PYTHONUTF8") == "1"
+    ):
+        return
+    spoken = codecs.lookup(sys.__stdout__.encoding).name if sys.__stdout__ else "ascii"
+    if spoken != "ascii":
+        os.environ.setdefault("PYTHONIOENCODING", spoken)
+    os.environ["PYTHONUTF8"] = "1"
+    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])

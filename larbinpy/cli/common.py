@@ -9,9 +9,11 @@ Finds the ports of the crawl that `seed`, `console` and `status` connect to.
 
 import gc
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
@@ -19,10 +21,10 @@ import click
 from click.shell_completion import CompletionItem
 
 from larbinpy.config import SETTINGS, Config, ConfigError, Given
-from larbinpy.config.kinds import SEED, ValueKind
+from larbinpy.config.kinds import SEED, UTF_16, ValueKind, decoded
 from larbinpy.console.terminal import client
 from larbinpy.console.text import printable
-from larbinpy.errors import USAGE, Ending, UserError
+from larbinpy.errors import INTERRUPTED, USAGE, Ending, UserError, what_failed
 from larbinpy.url import masked_line, typed
 
 if TYPE_CHECKING:
@@ -38,8 +40,7 @@ _DISK = Ending.DISK.code
 #: Thresholds of the garbage collector's generations: young objects after this many
 #: allocations, the middle one after this many collections of the young one, the old one never.
 _YOUNG, _ROUNDS, _NEVER = 20_000, 10, 2**31 - 1
-#: The exit status that shells use for a command ended by SIGINT.
-_INTERRUPTED = 130
+_COMMENT = re.compile(r"(?:^|\s)#.*")
 
 
 def _options(*options: Callable[[_F], _F]) -> Callable[[_F], _F]:
@@ -162,14 +163,13 @@ def plain_errors() -> Iterator[None]:
     except UserError as error:
         _exit_with(str(error), USAGE)
     except KeyboardInterrupt:
-        sys.exit(_INTERRUPTED)
+        sys.exit(INTERRUPTED)
     except BrokenPipeError:
         # The reader of the output has exited. At exit, Python would write to it again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        _exit_with(f"{where}{error.strerror or error}", _DISK)
+        _exit_with(what_failed(error), _DISK)
 
 
 def complain(reason: object) -> None:
@@ -219,16 +219,28 @@ def load_config(
 def lines(name: str | None) -> Iterator[tuple[str, str]]:
     """The URLs in a file, each with its place ("urls.txt:7"); read lazily; none without `name`.
 
-    Empty lines, and lines that begin with "#", are left out.
+    Empty lines are left out, and so are comments: from "#" at the beginning of a line, or after a
+    blank, to its end. A "#" within a URL begins its fragment.
     """
     if name is None:
         return
     shown = "standard input" if name == "-" else name
     with open_bytes(name) as file:
-        for number, line in enumerate(file, 1):
-            text = line.removeprefix(b"\xef\xbb\xbf").decode(errors="replace").strip()
-            if text and not text.startswith("#"):
+        for number, line in enumerate(_text_lines(file), 1):
+            # Files that were put together have a mark at the beginning of each.
+            text = _COMMENT.sub("", line.lstrip("\ufeff")).strip()
+            if text:
                 yield text, f"{shown}:{number}"
+
+
+def _text_lines(file: IO[bytes]) -> Iterator[str]:
+    """The lines of a text in UTF-8, or in UTF-16 if its byte order mark says so."""
+    first = file.readline()
+    if first[:2] in UTF_16:
+        yield from decoded(first + file.read(), "replace").splitlines()
+        return
+    for line in chain([first], file):
+        yield from line.decode(errors="replace").splitlines()
 
 
 def refuse_files(urls: Iterable[str]) -> None:

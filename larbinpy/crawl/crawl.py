@@ -3,9 +3,10 @@
 The run of an assembled crawl: its turns, and its end.
 """
 
+import os
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import ExitStack
 from itertools import chain
 from typing import TextIO
@@ -82,8 +83,15 @@ class Run:
                 self._display.say(printable(f"{ending.reason}: {', '.join(failed)}"))
         if ending is Ending.FINISHED and self._nothing_fetched:
             ending = Ending.NOTHING
-            why = failures(self._parts.totals.outcomes, self._context.stats)
-            self._display.say(f"{ending.reason}: {printable(why)}")
+            outcomes = self._parts.totals.outcomes
+            why = failures(outcomes, self._context.stats)
+            unused = unused_proxy(outcomes, self._context.config, os.environ)
+            self._display.say(
+                "; ".join(filter(None, [f"{ending.reason}: {printable(why)}", unused]))
+            )
+        else:
+            for line in self._context.stats.take_seed_lines(at_end=True):
+                self._display.say(printable(line))
         return ending
 
     def _turn(self) -> bool:
@@ -171,6 +179,21 @@ def failures(outcomes: Counter[Outcome], stats: Stats) -> str:
         text = ", ".join(f"{why[name]} ({count})" for name, count in ended)
     cures = dict.fromkeys(cure(fate.outcome, fate.detail) for fate in known)
     return "; ".join([text, *filter(None, cures)])
+
+
+#: Outcomes that a proxy may avoid, where there is no other way out.
+_NO_WAY = (Outcome.NO_DNS, Outcome.NO_CONNECTION, Outcome.TIMEOUT)
+_PROXIES = ("https_proxy", "http_proxy", "all_proxy")
+
+
+def unused_proxy(
+    outcomes: Mapping[Outcome, int], config: Config, environ: Mapping[str, str]
+) -> str:
+    """Says that the environment names a proxy, where that explains why a crawl has no page."""
+    found = [name for name in environ if name.lower() in _PROXIES and environ[name]]
+    if config.proxy or not found or not any(outcomes[each] for each in _NO_WAY):
+        return ""
+    return f"not used: {', '.join(found)} of the environment; proxy HOST PORT sets a proxy"
 
 
 class Crawl:

@@ -240,7 +240,8 @@ class Housekeeping:
         self._display.show()
         for change in self._outage.look(resolver.stats()["servers"], now):
             self._display.say(change)
-        for line in (*self._feeder.second(now), *map(printable, self._notices())):
+        notices = (*self._notices(), *self._stats.take_seed_lines())
+        for line in (*self._feeder.second(now), *map(printable, notices)):
             self._display.say(line)
         if self._feeder.holds:
             # It takes pages only that a checkpoint covers.

@@ -15,7 +15,7 @@ from larbinpy.frontier.soft404.probes import Probes, is_home
 from larbinpy.loop.steps import Slice
 from larbinpy.output.links import LinkNotes
 from larbinpy.output.plug import Outputs
-from larbinpy.page import LONG_SITEMAP, READABLE, Fate, Outcome, Page, part_detail
+from larbinpy.page import LONG_SITEMAP, READABLE, Fate, Outcome, Page, part_detail, reason
 from larbinpy.parse import (
     Link,
     Parsed,
@@ -35,6 +35,10 @@ if TYPE_CHECKING:
 _FATES = 500
 #: Most links of a page that are passed on at once, in some 5 ms.
 _LINKS = 1000
+
+
+#: Ways in which a seed ends that is there, or that leads elsewhere.
+_SEED_IS_THERE = frozenset((Outcome.CHECKED, Outcome.DUPLICATE, Outcome.ERR_30X, Outcome.URL_DUP))
 
 
 class FateSink(Protocol):
@@ -193,6 +197,8 @@ class Intake:
                 continue
             if page.outcome is not Outcome.SUCCESS:
                 self._output_plug.missed(page)
+                if page.url.seed and page.outcome not in _SEED_IS_THERE:
+                    self._stats.lost_seed(_about_seed(page))
             self._write_down(page)
 
     def _process(self, page: Page, now: float) -> None:
@@ -328,6 +334,13 @@ class Intake:
         self._stats.decided(page.outcome, fate)
         for sink in self._sinks:
             sink.write(fate)
+
+
+def _about_seed(page: Page) -> str:
+    """A line about a seed that was not fetched, or what it redirects to."""
+    url = page.url
+    seed = f"seed {url.via} leads to {url.href}" if url.redirect and url.via else f"seed {url.href}"
+    return f"{seed}: {reason(page.outcome.value, page.status, page.detail)}"
 
 
 def _is_shown(page: Page, judgement: Judgement) -> bool:

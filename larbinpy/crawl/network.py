@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Protocol
 
-from larbinpy.config import Config
+from larbinpy.config import Config, ConfigError
 from larbinpy.context import Context
 from larbinpy.crawl.request_options import Logins, SiteOptions
 from larbinpy.crawl.resolver import make_resolver
@@ -144,6 +144,12 @@ class Network:
         config, closing = context.config, context.closing
         wanted = OTHER_FILES + config.pages_connexions * CONNECTIONS_PER_HANDLE
         limit = context.tuning.open_files(max(_FILES, wanted))
+        if limit < OTHER_FILES:
+            raise ConfigError(
+                f"the limit of open files (ulimit -n) is {limit}, and a crawl needs {OTHER_FILES},"
+                f" {CONNECTIONS_PER_HANDLE} more for each of pagesConnexions; ulimit -n 1024 raises"
+                " it, LimitNOFILE=1024 that of a service"
+            )
         most = max(1, (limit - OTHER_FILES) // CONNECTIONS_PER_HANDLE)
         self.options = SiteOptions(config, logins, sites, with_login)
         self.fetcher = Fetcher(context.poller, _fetch_settings(config, most))

@@ -171,6 +171,44 @@ def test_a_file_of_urls_is_read_lazily(tmp_path: Path) -> None:
     assert list(lines(None)) == []
 
 
+@pytest.mark.parametrize("codec", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_a_list_of_urls_of_other_programs(tmp_path: Path, codec: str, end: str) -> None:
+    path = tmp_path / "urls.txt"
+    mark = "\ufeff" if codec == "utf-16-be" else ""
+    rows = [
+        "a.test/1",
+        "",
+        "  a.test/2\t# the second",
+        "\ufeffa.test/ü#part",
+        "#x",
+        " # y",
+        "a.test/4",
+    ]
+    path.write_bytes((mark + end.join(rows)).encode(codec))
+    assert [text for text, _ in lines(str(path))] == [
+        "a.test/1",
+        "a.test/2",
+        "a.test/ü#part",
+        "a.test/4",
+    ]
+
+
+def test_a_locale_without_utf_8_begins_anew_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    began: list[list[str]] = []
+    monkeypatch.setattr(os, "execv", lambda program, arguments: began.append([program, *arguments]))
+    monkeypatch.setattr(sys, "orig_argv", ["python", "-m", "larbinpy", "--version"])
+    monkeypatch.setattr(sys, "getfilesystemencoding", lambda: "utf-8")
+    CliRunner().invoke(main, ["man", "--help"])
+    assert began == []
+    monkeypatch.setattr(sys, "getfilesystemencoding", lambda: "ascii")
+    for before, times in (("0", 1), ("1", 1)):
+        monkeypatch.setenv("PYTHONUTF8", before)
+        CliRunner().invoke(main, ["man", "--help"])
+        assert (os.environ["PYTHONUTF8"], len(began)) == ("1", times), "once only"
+    assert began == [[sys.executable, sys.executable, "-m", "larbinpy", "--version"]]
+
+
 def test_a_line_of_a_file_that_is_no_url_is_named(tmp_path: Path) -> None:
     path = tmp_path / "urls.txt"
     path.write_text("# seeds\n\nhttp://a.test/\nb.test/x\nftp://me:secret@c.test/\n")

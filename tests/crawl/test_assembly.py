@@ -202,7 +202,14 @@ def test_handles_leave_descriptors_for_all_else(assemble: Assembler) -> None:
 
 
 def test_at_least_one_handle_is_there(assemble: Assembler) -> None:
-    assert assemble(tuning=Tuning(open_files=lambda wanted: 20)).handles == 1
+    assert assemble(tuning=Tuning(open_files=lambda wanted: OTHER_FILES)).handles == 1
+
+
+def test_too_few_descriptors_are_named_with_the_number_that_is_needed(assemble: Assembler) -> None:
+    with pytest.raises(
+        ConfigError, match=r"\(ulimit -n\) is 64, and a crawl needs 250.*LimitNOFILE"
+    ):
+        assemble(tuning=Tuning(open_files=lambda wanted: 64))
 
 
 def first_requests(parts: Assembly, answers: Callable[[str], tuple[str, ...]]) -> list[str]:

@@ -1,16 +1,21 @@
 """The end of a crawl, and its reason."""
 
 import errno
+from collections import Counter
 from dataclasses import dataclass
 from math import inf
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from larbinpy.config import Config
+from larbinpy.crawl.crawl import unused_proxy
 from larbinpy.crawl.ending import Finishing, Stopping
 from larbinpy.crawl.mode import ROOM_WAIT, Mode
 from larbinpy.errors import Ending
 from larbinpy.output.plug import NO_REFRESH
+from larbinpy.page import Outcome
 from tests.support.contexts import make_context
 from tests.support.fakefeeder import FakeFeeder
 
@@ -185,3 +190,24 @@ def test_a_stop_of_a_crawl_that_waits_for_that_process_alone() -> None:
     case.feeder.done = True
     assert case.step(501.0, stop=True)
     assert case.stopping.ending is Ending.FINISHED
+
+
+NO_NAME = Counter({Outcome.NO_DNS: 2})
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "proxy", "environ", "said"),
+    [
+        (NO_NAME, None, {"http_proxy": "http://p:3128"}, "not used: http_proxy of the environment"),
+        (NO_NAME, None, {"HTTPS_PROXY": "p", "a": "b"}, "not used: HTTPS_PROXY of the environment"),
+        (NO_NAME, None, {"http_proxy": ""}, ""),
+        (NO_NAME, None, {"no_proxy": "x"}, ""),
+        (NO_NAME, ("p", 3128), {"http_proxy": "http://p:3128"}, ""),
+        (Counter({Outcome.ERR_40X: 1}), None, {"http_proxy": "http://p:3128"}, ""),
+    ],
+)
+def test_a_proxy_of_the_environment_is_named_where_it_explains_a_failure(
+    outcomes: Counter[Outcome], proxy: Any, environ: dict[str, str], said: str
+) -> None:
+    found = unused_proxy(outcomes, Config(proxy=proxy), environ)
+    assert found.partition(";")[0] == said

@@ -74,6 +74,19 @@ def test_a_robots_txt_that_fails_is_the_reason_of_a_refusal(web: Web, crawl: Wor
     )
 
 
+def test_a_seed_that_fails_beside_good_ones_is_named(web: Web, crawl: Worlds) -> None:
+    web.page("a.test/")
+    web.put("a.test/moved", Answer(b"", status=301, headers=("Location: /lost",)))
+    world = crawl(seeds=["a.test/", "a.test/gone", "a.test/moved"])
+    said = [line.partition("larbinpy: ")[2] for line in world.stderr.getvalue().splitlines()]
+    host = f"http://a.test:{web.port}"
+    assert world.code == 0
+    assert sorted(said) == [
+        f"seed {host}/gone: 404 Not Found",
+        f"seed {host}/moved leads to {host}/lost: 404 Not Found",
+    ]
+
+
 def test_a_private_address_names_the_setting(web: Web, crawl: Worlds) -> None:
     web.page("a.test/")
     world = crawl("allowPrivate off")

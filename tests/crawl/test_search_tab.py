@@ -63,7 +63,7 @@ def test_pages_are_found_while_the_crawl_runs(world: World) -> None:
     page = running.get("/search.html?q=moon+rises")
     assert "2 pages" in page and ">running</span>" in page and ">Overview</a>" in page
     assert page.count("<h3") == 2 and "/moon</bdi>" in page
-    assert 'href="/search.html"' in running.get("/")
+    assert 'href="search.html"' in running.get("/")
     [searcher] = running.searchers()
     # Ctrl-C at a terminal reaches all processes; the search goes on until the crawl has ended.
     os.kill(searcher, signal.SIGINT)

@@ -91,3 +91,21 @@ def test_the_longest_turn_is_known_before_the_second_is_over(stats: Stats) -> No
     stats.turn_took(0.1)
     assert stats.lag_max == 0.2
     assert stats.turns.describe()["count"] == 2
+
+
+def test_lost_seeds_are_named_once_there_is_a_page(stats: Stats) -> None:
+    stats.lost_seed("seed 1")
+    assert stats.take_seed_lines() == []
+    end(stats, Outcome.SUCCESS)
+    assert stats.take_seed_lines() == ["seed 1"]
+    assert stats.take_seed_lines() == []
+    for number in range(2, 200):
+        stats.lost_seed(f"seed {number}")
+    *named, last = stats.take_seed_lines()
+    assert named == [f"seed {number}" for number in range(2, 21)]
+    assert last == "more seeds were not fetched; larbinpy log names all"
+
+
+def test_lost_seeds_are_named_at_an_end_without_a_page(stats: Stats) -> None:
+    stats.lost_seed("seed 1")
+    assert stats.take_seed_lines(at_end=True) == ["seed 1"]

@@ -2,7 +2,7 @@ import errno
 
 import pytest
 
-from larbinpy.errors import DamagedError, disk_error
+from larbinpy.errors import DamagedError, disk_error, what_failed
 
 FOLDERS = "outputDir out or stateDir state"
 
@@ -33,3 +33,8 @@ def test_a_disk_error_says_what_where_and_what_to_do(
     error: OSError, saved: bool, said: str
 ) -> None:
     assert disk_error(error, FOLDERS, saved=saved) == said
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])
+def test_a_lack_of_open_files_names_the_limit(number: int) -> None:
+    assert "; ulimit -n 1024 raises the limit" in what_failed(OSError(number, "too many"))
