@@ -80,6 +80,7 @@ class Ending(Enum):
     LIMIT_TIME = ("limitTime", 0)
     DISK = ("disk", 3)
     NOTHING = ("no page could be fetched", 4)
+    UNKEPT = ("no page was kept", 4)
     LOGIN = ("a login failed, and its site gave no page", 6)
     STOPPED = ("stopped", 11)
     FORCED = ("stopped at once", 13)
@@ -110,7 +111,7 @@ MEANINGS = {
     " explain --join: no node could tell",
     USAGE: "usage or configuration error",
     Ending.DISK.code: "disk error; the content database, or a file to index, cannot be read",
-    Ending.NOTHING.code: "no page could be fetched",
+    Ending.NOTHING.code: "no page could be fetched, or none was kept",
     LOGIN_FAILED: "a login of loginFile failed, and its site gave no page; login: not logged in",
     INCOMPLETE: "mirror: a start page is missing, or all files that pages need from some host to be"
     " displayed",

@@ -9,13 +9,14 @@ after other outcomes.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from enum import Enum, Flag, auto
 from functools import lru_cache
 from http import HTTPStatus
 from operator import attrgetter
+from typing import Any
 
 from larbinpy.url import GUESS, MAX_LENGTH, Url
 
@@ -217,12 +218,23 @@ _LEFT_OUT = {
     "loginFile": "they end the session of a login, or are login pages",
     "hops": "more than ten redirects or requisites in a row led to them",
     "elsewhere": "they are on pages of other hosts, which were fetched for one page alone",
+    "nofollow": "their pages ask not to follow them (nofollow); robotsMeta off follows them",
+    "noindex": "they ask not to be indexed (noindex); robotsMeta off keeps them",
+    "specificSearch": "their types are not in specificSet",
+    "cut": "they have too many links, and only the first were read; larbinpy report names them",
     "ports": "their ports are those of other services, such as 22 and 25",
     "length": f"they are longer than {MAX_LENGTH:,} characters",
     "repeats": "parts of their paths repeat, or there are too many (traps)",
     "calendars": "their dates are far ahead, and their sites have many such (traps)",
     "shapes": "their sites have too many URLs of one shape (limitByShape)",
 }
+
+#: Those of them that are reasons why pages were left out, wholly or in part.
+_OF_PAGES = frozenset({"noindex", "specificSearch", "cut"})
+#: Those of these that no output got.
+UNKEPT = ("noindex", "specificSearch")
+#: The detail of a page that was fetched and is not kept.
+NOINDEX = "not kept, as it asks not to be indexed (noindex)"
 
 #: The detail of a URL after which the session of a login seemed to be gone, again and again.
 ENDS_SESSION = "it ends the session of a login, or has no sign of being logged in"
@@ -240,6 +252,36 @@ def soft_404(probe: str, target: str | None = None) -> str:
 def left_out_in_words(name: str) -> str:
     """Why links were left out, by the name under which they are counted."""
     return _LEFT_OUT.get(name, name)
+
+
+def left_out_reasons(outcomes: Mapping[str, int], left: Mapping[str, Any]) -> list[tuple[int, str]]:
+    """The links, pages and URLs that were not fetched or not kept: their numbers, and why.
+
+    `outcomes` are those of URLs, `left` is what `observe.snapshot.left_out` counts.
+    """
+    private = outcomes[Outcome.PRIVATE_ADDRESS.value]
+    limited = outcomes[Outcome.SITE_LIMIT.value]
+    rows = [
+        (left["robots"], "by robots.txt"),
+        (private, "by their address, which is not public (allowPrivate)"),
+        (limited, "by limits by site (limitPageBySite, limitBytesBySite)"),
+        *((count, f"by {rule}") for rule, count in left["rules"].items()),
+        *((count, _left_out_in_words(name)) for name, count in left["limits"].items()),
+    ]
+    return [row for row in rows if row[0]]
+
+
+def _left_out_in_words(name: str) -> str:
+    what = "pages" if name in _OF_PAGES else "links"
+    return f"{what}: {left_out_in_words(name)}"
+
+
+def left_out_lines(outcomes: Mapping[str, int], left: Mapping[str, Any]) -> Iterator[str]:
+    """The rows of `left_out_reasons` below a title; nothing if there are none."""
+    reasons = left_out_reasons(outcomes, left)
+    if reasons:
+        yield "Left out:"
+        yield from (f"{count:>12,}  {why}" for count, why in reasons)
 
 
 #: The beginning of a page's detail, before the words of its links that are no URLs.

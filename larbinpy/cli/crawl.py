@@ -47,7 +47,7 @@ from larbinpy.fleet import require
 from larbinpy.loop.child import command
 from larbinpy.loop.clock import clock, wall
 from larbinpy.output.log import write_report
-from larbinpy.page import Outcome, Trait, having
+from larbinpy.page import Outcome, Trait, having, left_out_lines
 from larbinpy.storage.spool import FOLDER
 from larbinpy.storage.state import Start, State
 from larbinpy.url import host_of, login_of, typed
@@ -117,7 +117,9 @@ _BY_NODES = ("join", "node")
 _MOST_NODES = 256
 _TO_SEARCH = "to search the pages: larbinpy search {}WORDS"
 #: Reasons of a crawl that came to its end.
-_AT_THE_END = [each.reason for each in (Ending.FINISHED, Ending.NOTHING, Ending.LOGIN)]
+_AT_THE_END = [
+    each.reason for each in (Ending.FINISHED, Ending.NOTHING, Ending.UNKEPT, Ending.LOGIN)
+]
 _EARLY = (Ending.STOPPED.code, Ending.FORCED.code)
 #: Exit statuses for which the crawl has printed a message already.
 _REPORTED = (Ending.NOTHING.code, Ending.DISK.code)
@@ -314,18 +316,19 @@ def _report_links(folder: str, ended: Mapping[str, Any]) -> bool:
     `ended` is the report of the run.
     """
     # Here, since only link checks need these modules.
-    from larbinpy.observe.report.formats import Report, broken_links, left_out
+    from larbinpy.observe.report.formats import Report, broken_links
 
     report = Report(Path(folder))
     outcomes = report.summary.outcomes
     urls = report.summary.urls
-    checked = urls - report.robots - sum(outcomes[each.value] for each in _UNCHECKED)
+    robots = report.left_out["robots"]
+    checked = urls - robots - sum(outcomes[each.value] for each in _UNCHECKED)
     lacks = _lacks(ended, outcomes[Outcome.SITE_LIMIT.value])
     share = grouped(urls) if checked == urls else f"{grouped(checked)} of {grouped(urls)}"
     lines = [
         *broken_links(report, everything=True, so_far=bool(lacks)),
         f"{share} URL{'' if urls == 1 else 's'} checked",
-        *left_out(report),
+        *left_out_lines(outcomes, report.left_out),
         *([f"incomplete: {', '.join(lacks)}"] if lacks else []),
     ]
     sys.stdout.writelines(f"{line}\n" for line in lines)

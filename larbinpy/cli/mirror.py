@@ -26,7 +26,7 @@ from larbinpy.cli.common import (
     progress_option,
     report_option,
 )
-from larbinpy.config import DEFAULT_FILE, Config, ConfigError, Given, texts
+from larbinpy.config import DEFAULT_FILE, MOST_DEPTH, Config, ConfigError, Given, texts
 from larbinpy.console.text import counted, printable, size
 from larbinpy.crawl.crawl import Crawl
 from larbinpy.errors import INCOMPLETE, Ending, UserError
@@ -42,7 +42,7 @@ from larbinpy.output.mirror.catalog import (
 )
 from larbinpy.output.mirror.gone import failed_starts
 from larbinpy.output.mirror.paths import Spelling
-from larbinpy.page import cure, detail_in_words, in_words
+from larbinpy.page import cure, detail_in_words, in_words, left_out_lines
 from larbinpy.storage.queues import owed_urls
 from larbinpy.storage.state import Start, State, StateError
 
@@ -65,7 +65,7 @@ def conclude(config: Config, report: dict[str, Any], file: str | None) -> int:
     missing, or all files that pages need from some host to be displayed.
     """
     code = int(report["exit_code"])
-    if code != Ending.NOTHING.code:  # the crawl has printed the reasons
+    if code != Ending.NOTHING.code:  # else the crawl has printed the reasons
         pages = "1 page" if report["success"] == 1 else f"{report['success']} pages and files"
         click.echo(
             f"{report['stop_reason']}: {pages} of {counted(report['sites'], 'site')}, "
@@ -86,6 +86,8 @@ def conclude(config: Config, report: dict[str, Any], file: str | None) -> int:
             report = {**report, "exit_code": code, "mirror": listed(catalog.account)}
     if file is not None:
         write_report(file, report)
+    for line in left_out_lines(report["outcomes"], report["left_out"]):
+        click.echo(line)
     if report["urls_queued"] or code == Ending.STOPPED.code:
         click.echo("The mirror is unfinished; run the same command to continue.")
     return code
@@ -164,9 +166,16 @@ def listed(account: Account) -> dict[str, object]:
     }
 
 
-#: Defaults of a mirror: deeper, faster and with longer files than a crawl, as the user chose
+#: Defaults of a mirror: without end, faster and with longer files than a crawl, as the user chose
 #: its one site.
-_DEFAULTS = Config(depth_in_site=50, wait_duration=1.0, max_page_size=64 << 20)
+_DEFAULTS = Config(
+    depth_in_site=MOST_DEPTH,
+    limit_by_shape=100_000,
+    # A mirror is no index. What is not followed are most often links without end.
+    robots_meta="nofollow",
+    wait_duration=1.0,
+    max_page_size=64 << 20,
+)
 #: Settings of every mirror; only --set overrides them.
 _MIRROR = (
     ("outputMode", "mirror"),
@@ -192,7 +201,7 @@ _COMMAND_LINE = "command line"
 # The shell asks the first argument for completions of all: the last one may be the folder.
 @click.argument("urls", nargs=-1, metavar="URL...", shell_complete=folders)
 @click.argument("directory", metavar="DIR", shell_complete=folders)
-@pace_options("50", "1s")
+@pace_options("no limit", "1s")
 @click.option(
     "--no-parent",
     is_flag=True,

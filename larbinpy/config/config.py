@@ -206,6 +206,13 @@ class Config:
         by_site=True,
     )
     ignore_robots: bool = setting("ignoreRobots", SWITCH, False, "ignore robots.txt", by_site=True)
+    robots_meta: str = setting(
+        "robotsMeta",
+        choice("on", "nofollow", "off"),
+        "on",
+        "obey what pages ask of robots: nofollow and noindex; nofollow alone; nothing",
+        by_site=True,
+    )
     guess_sitemap: bool = setting("guessSitemap", SWITCH, True, "try /sitemap.xml", by_site=True)
     retries: int = setting(
         "retries", count(0, 100), 3, "retries of a URL that failed", by_site=True

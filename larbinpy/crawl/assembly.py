@@ -407,7 +407,12 @@ class Assembly:
             self.mode,
             self.engine,
             self._ports,
-            Finishing(self._output.refresher, context.clock, context.tuning.grace),
+            Finishing(
+                self._output.refresher,
+                context.clock,
+                context.tuning.grace,
+                self.totals.left_out_reasons,
+            ),
             member.feeder,
             has_others,
             had_work=self._start is Start.RESUME or self.engine.has_work,

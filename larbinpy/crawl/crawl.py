@@ -23,7 +23,7 @@ from larbinpy.crawl.parts import Display
 from larbinpy.errors import FULL, Ending, disk_error, passes, what_failed
 from larbinpy.loop.signals import Signals
 from larbinpy.output import Output
-from larbinpy.page import Outcome, cure, in_words, reason
+from larbinpy.page import UNKEPT, Outcome, cure, in_words, left_out_in_words, reason
 from larbinpy.stats import Stats
 from larbinpy.storage.state import Start
 
@@ -92,6 +92,9 @@ class Run:
         else:
             for line in self._context.stats.take_seed_lines(at_end=True):
                 self._display.say(printable(line))
+            if ending is Ending.FINISHED and (why := self._why_nothing_kept()):
+                ending = Ending.UNKEPT
+                self._display.say(f"{ending.reason}: {why}")
         return ending
 
     def _turn(self) -> bool:
@@ -161,6 +164,19 @@ class Run:
     def _nothing_fetched(self) -> bool:
         outcomes = self._parts.totals.outcomes
         return outcomes.total() > 0 and not outcomes[Outcome.SUCCESS]
+
+    def _why_nothing_kept(self) -> str:
+        """Why all pages were left out of the outputs; empty if one was kept, or none was to be.
+
+        An archive has them all the same.
+        """
+        config, counts = self._context.config, self._parts.totals.counts()
+        left = {name: counts["left_out"][name] for name in UNKEPT}
+        if config.keeps_exchanges or not (config.keeps_files or config.fills_database):
+            return ""
+        if sum(left.values()) < counts["outcomes"][Outcome.SUCCESS.value]:
+            return ""
+        return ", ".join(f"{left_out_in_words(name)} ({n})" for name, n in left.items() if n)
 
 
 def failures(outcomes: Counter[Outcome], stats: Stats) -> str:

@@ -10,14 +10,22 @@ from larbinpy.crawl.mode import Mode
 from larbinpy.errors import Ending
 from larbinpy.loop.clock import Clock
 from larbinpy.loop.steps import Slice
-from larbinpy.output.plug import Feeder, Refresher
+from larbinpy.output.plug import Feeder, LeftOut, Refresher
 
 
 class Finishing:
     """The last work of a mirror, rewriting links: a slice in each turn."""
 
-    def __init__(self, refresher: Refresher, clock: Clock, grace: float) -> None:
+    def __init__(
+        self,
+        refresher: Refresher,
+        clock: Clock,
+        grace: float,
+        left_out: Callable[[], LeftOut] = tuple,
+    ) -> None:
+        """`left_out` says what the crawl has left out."""
         self._refresher = refresher
+        self._left_out = left_out
         self._clock = clock
         self._grace = grace
         self._steps: Iterator[None] | None = None
@@ -37,7 +45,7 @@ class Finishing:
             return True
         steps, self._steps = self._steps, None
         if steps is None:
-            steps = self._refresher.finish(complete=complete)
+            steps = self._refresher.finish(complete=complete, left_out=self._left_out())
         work = Slice(self._clock)
         for _ in steps:
             if work.over:

@@ -15,7 +15,7 @@ from larbinpy.frontier.soft404.probes import Probes, is_home
 from larbinpy.loop.steps import Slice
 from larbinpy.output.links import LinkNotes
 from larbinpy.output.plug import Outputs
-from larbinpy.page import LONG_SITEMAP, READABLE, Fate, Outcome, Page, part_detail, reason
+from larbinpy.page import LONG_SITEMAP, NOINDEX, READABLE, Fate, Outcome, Page, part_detail, reason
 from larbinpy.parse import (
     Link,
     Parsed,
@@ -24,9 +24,10 @@ from larbinpy.parse import (
     is_sitemap_name,
     read_in_steps,
     redirect_target,
+    to_pages,
     urls,
 )
-from larbinpy.url import GUESS, PAGE, SITEMAP, Aim, Purpose, Url, hash64
+from larbinpy.url import GUESS, PAGE, SITEMAP, Aim, Purpose, Url, hash64, host_of
 
 if TYPE_CHECKING:
     from larbinpy.crawl.sessions import SiteSessions
@@ -260,7 +261,7 @@ class Intake:
             page.detail = part_detail(parsed.cut or page.detail)
         elif page.rest:
             page.detail = LONG_SITEMAP
-        links = self._followed(parsed, self._sites.ignores_robots(page.url))
+        links = self._followed(parsed, obeys=self._sites.robots_meta(page.url) != "off")
         purpose = SITEMAP if parsed.is_index else PAGE
         while len(links) > _LINKS:
             self._admit(page.url, links[:_LINKS], self._now, purpose=purpose)
@@ -277,13 +278,18 @@ class Intake:
         """
         page.charset = parsed.charset
         page.list_links = partial(urls, parsed.links)
-        kept = self._sites.ignores_robots(page.url) or not parsed.noindex
+        obeyed = self._sites.robots_meta(page.url)
+        reason = self._why_not_kept(page, parsed, obeyed)
         if page.rest:
             self._output_reply(page)
-        elif kept and self._is_wanted(page):
+        elif not reason:
             self._output(page, self._output_plug.loaded)
-        elif not kept:
+        elif reason == "noindex":
+            page.detail = page.detail or NOINDEX
             self._output(page, self._output_plug.feeder.withheld)
+            # It is a reply all the same, and an archive has all of them.
+            self._output_reply(page)
+        self._count_left_out(page, parsed, reason, obeys=obeyed != "off")
         self._link_notes.page(page.url.href, parsed.links)
         if digests:
             self._frontier.remember(digests)
@@ -291,17 +297,41 @@ class Intake:
         self._stats.links += len(parsed.links)
         self._admit(page.url, links, now, purpose=SITEMAP if parsed.is_index else PAGE)
 
-    def _is_wanted(self, page: Page) -> bool:
-        """Whether a page goes to the outputs; one that has not changed was wanted before."""
-        if not self._config.specific_search or page.not_modified:
-            return True
-        return self._types.specific(page.type)
+    def _why_not_kept(self, page: Page, parsed: Parsed, obeyed: str) -> str:
+        """The reason why a page does not go to the outputs; empty if it does.
 
-    def _followed(self, parsed: Parsed, ignores_robots: bool) -> Sequence[Link]:
-        """The links of a page that the crawl may follow."""
-        if ignores_robots:
+        One that has not changed was wanted before.
+        """
+        if parsed.noindex and obeyed == "on":
+            return "noindex"
+        if not self._config.specific_search or page.not_modified:
+            return ""
+        return "" if self._types.specific(page.type) else "specificSearch"
+
+    def _followed(self, parsed: Parsed, *, obeys: bool) -> Sequence[Link]:
+        """The links of a page that the crawl may follow; `obeys`: as its directives say."""
+        if not obeys:
             return parsed.links
         return [] if parsed.nofollow else endorsed(parsed.links)
+
+    def _count_left_out(self, page: Page, parsed: Parsed, reason: str, *, obeys: bool) -> None:
+        """Count a page that is not kept, or not wholly read, and its links that are not followed.
+
+        Those to other hosts are most often left out in any case.
+        """
+        counted = self._frontier.scope.left_out
+        if reason:
+            counted[reason] += 1
+        if parsed.cut:
+            counted["cut"] += 1
+        followed = self._followed(parsed, obeys=obeys)
+        if len(followed) == len(parsed.links):
+            return
+        host, kept = page.url.host, set(urls(followed))
+        is_seen = self._frontier.admission.is_seen
+        left = (url for url in urls(to_pages(parsed.links)) if url not in kept)
+        if number := sum(host_of(url) == host and not is_seen(url) for url in left):
+            counted["nofollow"] += number
 
     def _output_reply(self, page: Page) -> None:
         """Pass a reply that is not a page to keep to the outputs."""

@@ -123,9 +123,9 @@ class CheckIntake(Intake):
         super()._loaded(page, parsed, links, digests, now)
         self._frontier.scope.left_out.update(parsed.refused)
 
-    def _followed(self, parsed: Parsed, ignores_robots: bool) -> Sequence[Link]:
+    def _followed(self, parsed: Parsed, *, obeys: bool) -> Sequence[Link]:
         """Links with rel=nofollow may be broken, too."""
-        return [] if parsed.nofollow and not ignores_robots else parsed.links
+        return [] if parsed.nofollow and obeys else parsed.links
 
 
 def _may_refuse_head(page: Page) -> bool:

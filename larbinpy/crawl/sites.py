@@ -67,8 +67,10 @@ class SiteConfigs:
         """maxPageSize for `url`."""
         return self.for_url(url).max_page_size
 
-    def ignores_robots(self, url: Url) -> bool:
-        return self.for_url(url).ignore_robots
+    def robots_meta(self, url: Url) -> str:
+        """What is obeyed of the directives to robots in pages; nothing with ignoreRobots."""
+        config = self.for_url(url)
+        return "off" if config.ignore_robots else config.robots_meta
 
     def agent(self, url: Url) -> str:
         return self.for_url(url).user_agent

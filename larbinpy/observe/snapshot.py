@@ -28,7 +28,7 @@ from larbinpy.frontier.site import NamedSite, State
 from larbinpy.frontier.sites import SiteRegistry
 from larbinpy.output.log import build_report
 from larbinpy.output.plug import NO_FEEDER, Feeder, Output
-from larbinpy.page import Fate, Outcome, Trait, brief, having, timestamp
+from larbinpy.page import Fate, Outcome, Trait, brief, having, left_out_reasons, timestamp
 from larbinpy.stats import Stats, cpu_seconds, peak_rss_bytes, rss_bytes
 from larbinpy.storage.state import SavedValue
 from larbinpy.url import Aim, Url
@@ -103,6 +103,15 @@ class Totals(SavedValue):
         counted = self.counts()["outcomes"]
         return Counter({outcome: counted[outcome.value] for outcome in Outcome})
 
+    def left_out(self) -> dict[str, Any]:
+        """As the function of this name."""
+        counts = self.counts()
+        return left_out(counts, counts["outcomes"])
+
+    def left_out_reasons(self) -> list[tuple[int, str]]:
+        """As the function of this name."""
+        return left_out_reasons(self.counts()["outcomes"], self.left_out())
+
     def put_back(self, outcome: str) -> None:
         """Uncount a URL that had this outcome in an earlier run, and is queued again."""
         self._before["outcomes"][outcome] -= 1
@@ -142,6 +151,28 @@ def counts_of(saved: Mapping[str, Mapping[str, Any]]) -> Counts:
     return {
         group: Counter({name: int(count) for name, count in counts.items()})
         for group, counts in saved.items()
+    }
+
+
+#: Outcomes of links that are not left out, or that are counted by rule.
+_APART = (Outcome.URL_DUP.value, Outcome.REJECTED.value)
+
+
+def left_out(counts: Counts, outcomes: Mapping[str, int]) -> dict[str, Any]:
+    """What a crawl left out, with the numbers, the greatest first; `outcomes` are those of URLs.
+
+    `robots` URLs by robots.txt, `rules` links by rule, `limits` links and pages by the limit, the
+    guard against traps or another reason, `links` the same by outcome.
+    """
+    rules = counts.get("rules", Counter())
+    rejecting = {rule: n for rule, n in rules.items() if n and not rule.startswith("accept")}
+    limits = counts.get("left_out", Counter()) + counts.get("traps", Counter())
+    refused = counts.get("refused", Counter())
+    return {
+        "robots": _denied(outcomes),
+        "rules": dict(Counter(rejecting).most_common()),
+        "limits": dict(limits.most_common()),
+        "links": dict(Counter({k: n for k, n in refused.items() if k not in _APART}).most_common()),
     }
 
 
@@ -461,6 +492,7 @@ class Snapshots:
             outcomes=outcomes,
             robots=_robots(counts, outcomes),
             dns=counts["dns"],
+            left_out=self._totals.left_out(),
         )
 
 
@@ -484,8 +516,12 @@ def _outcomes(counts: Counts) -> dict[str, int]:
 def _robots(counts: Counts, outcomes: Mapping[str, int]) -> dict[str, int]:
     return {
         "fetched": counts["robots"]["fetched"],
-        "denied": sum(outcomes[outcome.value] for outcome in having(Trait.ROBOTS)),
+        "denied": _denied(outcomes),
     }
+
+
+def _denied(outcomes: Mapping[str, int]) -> int:
+    return sum(outcomes[outcome.value] for outcome in having(Trait.ROBOTS))
 
 
 def _newest_first(fates: deque[Fate]) -> list[dict[str, object]]:

@@ -25,7 +25,7 @@ from larbinpy.loop.child import Piped, command
 from larbinpy.loop.clock import Clock
 from larbinpy.loop.poller import Poller
 from larbinpy.loop.steps import Backoff
-from larbinpy.output.plug import SEEDS, Refresher
+from larbinpy.output.plug import SEEDS, LeftOut, Refresher
 from larbinpy.page import Outcome, Page
 from larbinpy.parse import is_sitemap
 from larbinpy.storage.spool import FAILED, SEGMENT, SpoolMark, SpoolWriter
@@ -557,5 +557,5 @@ class Conditions:
     def moved(self, url: str, target: str) -> None:
         pass
 
-    def finish(self, *, complete: bool) -> Iterator[None]:
+    def finish(self, *, complete: bool, left_out: LeftOut = ()) -> Iterator[None]:
         return iter(())

@@ -102,6 +102,7 @@ def build_report(
     outcomes: Mapping[str, int],
     robots: Mapping[str, int],
     dns: Mapping[str, object],
+    left_out: Mapping[str, object],
 ) -> dict[str, object]:
     """Return the report's object, with its keys in the documented order.
 
@@ -123,6 +124,7 @@ def build_report(
         "robots": {key: robots[key] for key in _ROBOTS},
         "dns": {key: dns[key] for key in _DNS},
         "retries": totals["retries"],
+        "left_out": dict(left_out),
     }
 
 

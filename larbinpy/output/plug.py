@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from larbinpy.dns.lookup import Answer
 from larbinpy.page import Outcome, Page
@@ -99,6 +99,10 @@ class FailureListener(Output, Protocol):
         """
 
 
+#: What a crawl has left out: numbers of links, pages or URLs, each with the reason.
+LeftOut: TypeAlias = Sequence[tuple[int, str]]
+
+
 @runtime_checkable
 class Refresher(Protocol):
     """An output that has pages of an earlier crawl and fetches only those that changed."""
@@ -119,7 +123,7 @@ class Refresher(Protocol):
     def moved(self, url: str, target: str) -> None:
         """Note that `url` redirects to `target`."""
 
-    def finish(self, *, complete: bool) -> Iterator[None]:
+    def finish(self, *, complete: bool, left_out: LeftOut = ()) -> Iterator[None]:
         """Do the work that remains after all pages are fetched, in steps.
 
         `complete`: the crawl came to its end, without a limit or a stop. The steps may be stopped
@@ -151,7 +155,7 @@ class NoRefresh:
     def moved(self, url: str, target: str) -> None:
         pass
 
-    def finish(self, *, complete: bool) -> Iterator[None]:
+    def finish(self, *, complete: bool, left_out: LeftOut = ()) -> Iterator[None]:
         return iter(())
 
 

@@ -33,7 +33,7 @@ from larbinpy.parse.body import (
 from larbinpy.parse.charset import sniff
 from larbinpy.parse.css import css_urls
 from larbinpy.parse.grammars import meta_refresh, srcset
-from larbinpy.parse.link import MAX_LINKS, Collector, Kind, Link, Parsed, endorsed, urls
+from larbinpy.parse.link import MAX_LINKS, Collector, Kind, Link, Parsed, endorsed, to_pages, urls
 from larbinpy.parse.rewrite import Form, form_of, rewrite, rewriting
 from larbinpy.url import Url
 
@@ -58,6 +58,7 @@ __all__ = [
     "rewriting",
     "sniff",
     "srcset",
+    "to_pages",
     "urls",
 ]
 

@@ -191,8 +191,9 @@ def with_kinds(kinds: Iterable[Kind]) -> bytes:
     return bytes([packed_flags(kind, nofollow) for kind in kinds for nofollow in (False, True)])
 
 
-#: The same for all links without nofollow.
+#: The same for all links without nofollow, and for all links to pages.
 _ENDORSED = bytes(range(len(KINDS)))
+_TO_PAGES = with_kinds([Kind.PAGE])
 
 
 def urls(links: Sequence[Link]) -> list[str]:
@@ -211,6 +212,13 @@ def endorsed(links: Sequence[Link]) -> Sequence[Link]:
     if isinstance(links, PackedLinks):
         return links.select(_ENDORSED)
     return [link for link in links if not link.nofollow]
+
+
+def to_pages(links: Sequence[Link]) -> Sequence[Link]:
+    """Those of `links` that lead to pages."""
+    if isinstance(links, PackedLinks):
+        return links.select(_TO_PAGES)
+    return [link for link in links if link.kind is Kind.PAGE]
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ import pytest
 
 from larbinpy.cli.mirror import configuration, given_by
 from larbinpy.cli.mirror import mirror as mirror_command
-from larbinpy.config import Config
+from larbinpy.config import MOST_DEPTH, Config
 from larbinpy.output.mirror.catalog import Catalog
 from tests.support.checkout import ROOT
 from tests.support.crawling import Asked, World, html, missing, ok, one_line
@@ -409,7 +409,7 @@ def test_options_override_settings_and_those_override_defaults(
     configured: Configured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     conf = "waitDuration 7 depthInSite 8 bondWidth 9 maxPageSize 10 From me@a.test"
-    assert pace(configured()[1]) == (1, 50, 0, 64 << 20)
+    assert pace(configured()[1]) == (1, MOST_DEPTH, 0, 64 << 20)
     said, config = configured(conf=conf)
     assert pace(config) == (7, 8, 9, 10)
     assert config.sender == "me@a.test"

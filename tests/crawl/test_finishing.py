@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from larbinpy.crawl.ending import Finishing
-from larbinpy.output.plug import NoRefresh
+from larbinpy.output.plug import LeftOut, NoRefresh
 
 
 class Work(NoRefresh):
@@ -20,7 +20,7 @@ class Work(NoRefresh):
     def clock(self) -> float:
         return self.now
 
-    def finish(self, *, complete: bool) -> Iterator[None]:
+    def finish(self, *, complete: bool, left_out: LeftOut = ()) -> Iterator[None]:
         for number in range(10):
             if number == 3 and self.fails:
                 self.fails = False

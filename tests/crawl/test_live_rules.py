@@ -65,7 +65,7 @@ def test_a_rule_that_comes_while_the_crawl_runs(web: Web, crawl: Worlds) -> None
     assert dropped == {"ok": True, "rejected": 1}
     assert world.code == 0
     # Links that a dropped rule rejected remain left out.
-    assert Report(world.folder / "state").rules["reject **/gone"] == 1
+    assert Report(world.folder / "state").left_out["rules"]["reject **/gone"] == 1
     assert "reject **/gone" not in world.snapshot("rules")
     rejected = {place for place, outcome in world.outcomes.items() if outcome == "rejected"}
     assert world.fetched == {"a.test/", "a.test/gate", "a.test/old/keep", "a.test/new/late"} | {

@@ -4,9 +4,11 @@ from itertools import pairwise
 
 import pytest
 
+from larbinpy.page import NOINDEX
 from tests.support.keywords import effect_of
 from tests.support.smallweb import Answer, Web
 from tests.support.smallworld import World, Worlds
+from tests.support.warcs import captures, warcs
 
 pytest_plugins = ["tests.support.smallcrawls"]
 pytestmark = pytest.mark.slow
@@ -249,6 +251,46 @@ def test_ignore_robots_does_not_even_ask(web: Web, crawl: Worlds) -> None:
         ignores.fetched == ignores.kept == {f"a.test/{x}" for x in ("", "closed", "marked", "open")}
     )
     assert ignores.pages_asked == ignores.asked
+
+
+@effect_of("robotsMeta")
+def test_robots_meta_says_what_is_obeyed_of_the_wishes_of_pages(web: Web, crawl: Worlds) -> None:
+    marked = ("X-Robots-Tag: noindex, nofollow",)
+    web.page("a.test/", "/marked", "/open")
+    web.page("a.test/marked", "/behind", "//b.test/", "/open", headers=marked)
+    web.pages("a.test/open", "a.test/behind")
+    open_ = {"a.test/", "a.test/open"}
+    worlds = {word: crawl(f"robotsMeta {word}", "stay host") for word in ("on", "nofollow", "off")}
+    kept = [world.kept for world in worlds.values()]
+    assert kept == [open_, open_ | {"a.test/marked"}, open_ | {"a.test/marked", "a.test/behind"}]
+    left_out = [world.snapshot("left_out") for world in worlds.values()]
+    # The link to another host would be left out in any case.
+    assert left_out == [{"noindex": 1, "nofollow": 1}, {"nofollow": 1}, {"stay": 1}]
+    assert worlds["on"].fates["a.test/marked"]["detail"] == NOINDEX
+
+
+def test_a_crawl_that_keeps_none_of_its_pages_is_no_success(web: Web, crawl: Worlds) -> None:
+    web.page("a.test/", headers=("X-Robots-Tag: noindex",))
+    world = crawl("outputMode save")
+    assert world.code == 4
+    said = world.stderr.getvalue()
+    assert "larbinpy: no page was kept: they ask not to be indexed (noindex)" in said
+    web.page("a.test/", "/file.pdf")
+    web.file("a.test/file.pdf", b"%PDF", "application/pdf")
+    specific = "specificSearch", 'specificSet "image/png" .png end end'
+    assert crawl("outputMode save", *specific).code == 4
+    assert crawl("outputMode save", "anyType", *specific[:1]).code == 4
+    assert crawl(*specific).code == 0
+    web.page("a.test/", "/kept", headers=("X-Robots-Tag: noindex",))
+    web.pages("a.test/kept")
+    assert crawl("outputMode save").code == 0
+
+
+def test_an_archive_has_the_pages_that_ask_not_to_be_indexed(web: Web, crawl: Worlds) -> None:
+    web.page("a.test/", headers=("X-Robots-Tag: noindex",))
+    world = crawl("outputMode warc")
+    assert world.code == 0
+    assert web.url("a.test/") in captures(*warcs(world.folder / "out"))
 
 
 @effect_of("allowPrivate")

@@ -30,17 +30,20 @@ REPORT = build_report(
     outcomes={"success": 2, "err40X": 1},
     robots={"fetched": 1, "denied": 2},
     dns={"asked": 1, "sent": 2, "answered": 3, "cached": 4, "failed": 5, "servers": []},
+    left_out={"robots": 2, "rules": {}, "limits": {"lockSite": 3}, "links": {}},
 )
 
 
 def test_it_has_the_promised_keys_in_order() -> None:
     assert " ".join(REPORT) == (
         "version started elapsed_s cpu_s peak_rss_bytes stop_reason exit_code pages success "
-        "outcomes links urls_seen urls_queued bytes_received sites addresses robots dns retries"
+        "outcomes links urls_seen urls_queued bytes_received sites addresses robots dns retries "
+        "left_out"
     )
     assert REPORT["dns"] == {"asked": 1, "sent": 2, "answered": 3, "cached": 4, "failed": 5}
     assert REPORT["elapsed_s"] == 1.235
     assert REPORT["urls_queued"] == 5
+    assert REPORT["left_out"] == {"robots": 2, "rules": {}, "limits": {"lockSite": 3}, "links": {}}
 
 
 def test_it_is_written_whole_and_printable(tmp_path: Path) -> None:

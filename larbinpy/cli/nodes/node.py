@@ -237,6 +237,9 @@ def ending_of(nodes: Sequence[NodeEnd]) -> tuple[str, int]:
                 return Ending.LOGIN.reason, Ending.LOGIN.code
             if ending is Ending.FINISHED and total.total() and not total["success"]:
                 return Ending.NOTHING.reason, Ending.NOTHING.code
+            with_pages = {node.reason for node in nodes if _outcomes(node)["success"]}
+            if ending is Ending.FINISHED and with_pages == {Ending.UNKEPT.reason}:
+                return Ending.UNKEPT.reason, Ending.UNKEPT.code
             return ending.reason, ending.code
     if Ending.STOPPED.code in statuses:
         return Ending.STOPPED.reason, Ending.STOPPED.code
@@ -245,7 +248,7 @@ def ending_of(nodes: Sequence[NodeEnd]) -> tuple[str, int]:
 
 def _reasons(ending: Ending) -> set[str]:
     """A node without a page of its own, or of a site, has another reason for the same end."""
-    ends = (Ending.NOTHING, Ending.LOGIN) if ending is Ending.FINISHED else ()
+    ends = (Ending.NOTHING, Ending.UNKEPT, Ending.LOGIN) if ending is Ending.FINISHED else ()
     return {each.reason for each in (ending, *ends)}
 
 
@@ -281,12 +284,18 @@ def merged(nodes: Sequence[NodeEnd], started: str, elapsed_s: float, queued: int
         outcomes=outcomes,
         robots=_group(reports, "robots"),
         dns=_group(reports, "dns"),
+        left_out=_left_out([report["left_out"] for report in reports]),
     )
     return report | {"nodes": [_short(node) for node in nodes]}
 
 
 def _group(reports: Sequence[Report], name: str) -> Counter[str]:
     return sum((Counter(report[name]) for report in reports), Counter())
+
+
+def _left_out(reports: Sequence[Report]) -> Report:
+    groups = {name: dict(_group(reports, name)) for name in ("rules", "limits", "links")}
+    return {"robots": sum(int(report["robots"]) for report in reports), **groups}
 
 
 def _short(node: NodeEnd) -> Report:

@@ -25,17 +25,14 @@ from larbinpy.observe.report.log import (
     states_in,
     until_of,
 )
-from larbinpy.observe.snapshot import Counts, counts_of
-from larbinpy.page import Outcome, Trait, having, in_words, left_out_in_words, status_in_words
+from larbinpy.observe.snapshot import Counts, counts_of, left_out
+from larbinpy.page import in_words, left_out_lines, status_in_words
 from larbinpy.storage.state import State, StateError
 
 _END = "\r\n"
 #: Marks for which a field of CSV is quoted.
 _QUOTED = frozenset('",\r\n')
 _COLUMNS = ("url", "status", "outcome", "page", "target")
-#: Outcomes of links that are not left out, or that are listed by rule.
-_APART = (Outcome.URL_DUP.value, Outcome.REJECTED.value)
-_ROBOTS = [outcome.value for outcome in having(Trait.ROBOTS)]
 
 
 class Report:
@@ -61,12 +58,8 @@ class Report:
         self.summary.finish()
         self.broken = BrokenLinks(self.summary)
         self.broken.find_pages([log.folder for log in logs])
-        #: Links that each rule rejected, and links by another outcome that left them out.
-        self.rules = _rejecting(counts.get("rules", Counter()))
-        refused = counts.get("refused", Counter())
-        self.links = Counter({name: n for name, n in refused.items() if name not in _APART})
-        #: Links that limits and guards against traps left out, by the name of these.
-        self.limits = counts.get("left_out", Counter()) + counts.get("traps", Counter())
+        #: What was left out, as `observe.snapshot.left_out` counts it.
+        self.left_out = left_out(counts, self.summary.outcomes)
         #: A line for each thing that could not be read.
         self.errors = [error for log in logs for error in log.errors]
         if damaged := sum(log.damaged for log in logs):
@@ -76,11 +69,6 @@ class Report:
     def chains(self) -> Iterator[RedirectChain]:
         """The redirects that a page links to, or that were seeds."""
         return chains(self.summary.redirects, self.broken.linked_redirects)
-
-    @property
-    def robots(self) -> int:
-        """URLs that robots.txt forbids."""
-        return sum(self.summary.outcomes[outcome] for outcome in _ROBOTS)
 
 
 def _read_totals(folder: Path) -> tuple[str, Counts, dict[str, str]]:
@@ -107,10 +95,6 @@ def _counted(lines: Iterable[Line], started: str, put_back: Mapping[str, str]) -
     return (line for line in lines if line["ts"] >= put_back.get(line["outcome"], started))
 
 
-def _rejecting(rules: Counter[str]) -> Counter[str]:
-    return Counter({rule: n for rule, n in rules.items() if n and not rule.startswith("accept")})
-
-
 def json_pieces(report: Report) -> Iterator[str]:
     """The report as one JSON object, in pieces: it may have hundreds of megabytes."""
     summary = report.summary
@@ -124,12 +108,7 @@ def json_pieces(report: Report) -> Iterator[str]:
         "pages_unknown": report.broken.unknown or None,
         "slowest": [{"url": url, "ms": ms} for ms, url in summary.slowest],
         "largest": [{"url": url, "size": size} for size, url in summary.largest],
-        "left_out": {
-            "robots": report.robots,
-            "rules": dict(report.rules.most_common()),
-            "limits": dict(report.limits.most_common()),
-            "links": dict(report.links.most_common()),
-        },
+        "left_out": report.left_out,
     }
     lists: dict[str, Iterable[Iterable[str]]] = {
         "broken": _broken(report.broken),
@@ -285,7 +264,7 @@ def whole(report: Report, *, everything: bool) -> Iterator[str]:
     yield from _top("Slowest pages", ((roughly(ms / 1000), url) for ms, url in summary.slowest))
     yield from _top("Largest pages", ((size(n), url) for n, url in summary.largest))
     yield from _sites(list(summary.sites), everything)
-    yield from left_out(report)
+    yield from left_out_lines(summary.outcomes, report.left_out)
 
 
 def _redirects(chains: Sequence[RedirectChain], everything: bool) -> Iterator[str]:
@@ -345,26 +324,6 @@ def _site_line(site: SiteCount) -> str:
         f"{grouped(site.pages):>12} {size(site.bytes):>10} {grouped(site.failures):>9} "
         f"{grouped(site.robots):>10}  {printable(site.site)}"
     )
-
-
-def left_out(report: Report) -> Iterator[str]:
-    """The links and URLs that were not fetched, and why; nothing if all were."""
-    outcomes = report.summary.outcomes
-    private = outcomes[Outcome.PRIVATE_ADDRESS.value]
-    limited = outcomes[Outcome.SITE_LIMIT.value]
-    rows = [
-        (report.robots, "by robots.txt"),
-        (private, "by their address, which is not public (allowPrivate)"),
-        (limited, "by limits by site (limitPageBySite, limitBytesBySite)"),
-        *((count, f"by {rule}") for rule, count in report.rules.most_common()),
-        *(
-            (count, f"links: {left_out_in_words(name)}")
-            for name, count in report.limits.most_common()
-        ),
-    ]
-    if any(count for count, _ in rows):
-        yield "Left out:"
-        yield from (f"{grouped(count):>12}  {printable(why)}" for count, why in rows if count)
 
 
 def _more(count: int, everything: bool) -> Iterator[str]:

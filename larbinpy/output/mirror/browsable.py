@@ -21,7 +21,7 @@ knows its digest. So a page of the user's own stays as it is.
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from html import escape, unescape
 from itertools import islice
@@ -134,12 +134,12 @@ class FrontPage:
         self._tree = tree
         self._originals = originals
 
-    def steps(self) -> Iterator[None]:
+    def steps(self, left_out: Sequence[tuple[int, str]] = ()) -> Iterator[None]:
         """Write the page if it has changed, and if nobody else has put a file there.
 
         Each step reads one start page.
         """
-        text = yield from self._text()
+        text = yield from self._text(left_out)
         if text is None:
             return
         base = self._catalog.base
@@ -154,7 +154,7 @@ class FrontPage:
         base.commit()
         self._tree.write(INDEX, text)
 
-    def _text(self) -> Generator[None, None, bytes | None]:
+    def _text(self, left_out: Sequence[tuple[int, str]]) -> Generator[None, None, bytes | None]:
         """The page; None if no start page is in the mirror."""
         paths: dict[str, str] = {}
         for start in islice(self._catalog.account.starts(), _MOST):
@@ -168,8 +168,16 @@ class FrontPage:
         for path, start in paths.items():
             items.append(self._item(path, start))
             yield
+        items += self._missing(left_out)
         page = _PAGE.format(hosts=escape(_cut(hosts)), items="\n".join(items))
         return page.encode(errors="replace")
+
+    def _missing(self, left_out: Sequence[tuple[int, str]]) -> list[str]:
+        """The lines about what is not in the mirror; none if all is."""
+        failed = self._catalog.account.counts()["failed"]
+        rows = [(failed, "could not be fetched"), *left_out] if failed else left_out
+        items = [f"<li>{number:,} {escape(why)}</li>" for number, why in rows]
+        return ["</ul>", "<h2>Not in this mirror</h2>", "<ul>", *items] if items else []
 
     def _item(self, path: str, start: str) -> str:
         title = self._title(path) or start
@@ -403,10 +411,10 @@ class BrowsableMirror:
         """Note a redirect: links to `url` will lead to the file of `target`."""
         self._catalog.move(url, target)
 
-    def finish(self, *, complete: bool) -> Iterator[None]:
+    def finish(self, *, complete: bool, left_out: Sequence[tuple[int, str]] = ()) -> Iterator[None]:
         """Find, and perhaps remove, pages that are gone; rewrite the links of the others."""
         yield from self._gone.steps(complete=complete)
-        yield from self._front_page.steps()
+        yield from self._front_page.steps(left_out)
         yield from self._relinking.steps()
 
     def _is_there(self, entry: Entry) -> bool:

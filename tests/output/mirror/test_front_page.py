@@ -55,6 +55,19 @@ def test_a_kill_before_the_page_is_written_leaves_it_larbinpys(
     assert ">Three</a>" in refresh(tmp_path, "<title>Three</title>")
 
 
+def test_it_says_what_is_missing(tmp_path: Path) -> None:
+    with closing(BrowsableMirror(make_context(Config(output_dir=str(tmp_path))))) as mirror:
+        mirror.begin()
+        mirror.loaded(Page(Url("http://h/", 1), Outcome.SUCCESS, 200, HTML, b"x"))
+        mirror.missed(Page(Url("http://h/a", 0, via="http://h/"), Outcome.ERR_40X, 404))
+        for _ in mirror.finish(complete=True, left_out=[(1200, "links: they are <deep>")]):
+            pass
+    text = (tmp_path / "index.html").read_text()
+    failed, left = "<li>1 could not be fetched</li>", "<li>1,200 links: they are &lt;deep&gt;</li>"
+    assert f"<h2>Not in this mirror</h2>\n<ul>\n{failed}\n{left}\n</ul>" in text
+    assert "Not in" not in refresh(tmp_path, "<title>One</title>")
+
+
 def test_a_page_of_the_users_own_stays(tmp_path: Path) -> None:
     refresh(tmp_path, "<title>One</title>")
     (tmp_path / "index.html").write_text("mine")
