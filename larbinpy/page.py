@@ -213,6 +213,7 @@ _LEFT_OUT = {
     "forbiddenExtensions": "forbiddenExtensions has their endings",
     "lockSite": "they are on other hosts than the seeds, and lockSite is on",
     "stay": "they are outside of what stay keeps to",
+    "followSeed": "they are on another site, to which a seed redirects (--follow-seed, followSeed)",
     "noExternalLinks": "they lead to other hosts, and noExternalLinks is on",
     "depthInSite": "they are further than depthInSite from the seeds",
     "loginFile": "they end the session of a login, or are login pages",

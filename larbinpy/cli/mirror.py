@@ -208,6 +208,11 @@ _COMMAND_LINE = "command line"
     help="Take only what is below the folder of each URL [stay prefix].",
 )
 @click.option(
+    "--follow-seed",
+    is_flag=True,
+    help="If a URL redirects to another site, mirror that site, too [followSeed].",
+)
+@click.option(
     "--purge", is_flag=True, help="In a refresh, remove the files of pages that are gone."
 )
 @report_option
@@ -218,6 +223,7 @@ def mirror(
     directory: str,
     depth: str | None,
     no_parent: bool,
+    follow_seed: bool,
     wait: str | None,
     rate: str | None,
     purge: bool,
@@ -232,7 +238,8 @@ def mirror(
     The mirror starts at each URL and has all that can be reached from there on the hosts of the
     URLs, with any path and port, or with --no-parent below the folders of the URLs: for
     http://docs.test/guide/a.html, that is /guide/, and for http://docs.test/guide, too, if the
-    server redirects it to /guide/. In both cases it has images, style sheets and other files that
+    server redirects it to /guide/. If a URL redirects to another site, only that page of it is
+    taken, unless --follow-seed is given. The mirror has images, style sheets and other files that
     its pages need to be displayed, wherever they are.
 
     A refresh fetches what changed. A page that fails keeps its old copy. A page that is gone does,
@@ -257,6 +264,7 @@ def mirror(
             directory,
             depth,
             no_parent,
+            follow_seed,
             wait,
             rate,
             purge,
@@ -283,6 +291,7 @@ def given_by(
     directory: str,
     depth: str | None,
     no_parent: bool,
+    follow_seed: bool,
     wait: str | None,
     rate: str | None,
     purge: bool,
@@ -299,6 +308,7 @@ def given_by(
         *(("startUrl", url) for url in urls),
         *(("outputDir", directory), ("stateDir", str(Path(directory) / ".larbinpy")), *_MIRROR),
         *([("stay", "prefix")] if no_parent else []),
+        *([("followSeed", "on")] if follow_seed else []),
         *([("purge", "on")] if purge else []),
         *pace(depth, wait, rate),
     ]

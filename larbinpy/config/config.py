@@ -238,6 +238,12 @@ class Config:
         "how far to go from the seeds: to these pages, their folders, hosts or domains alone",
     )
     lock_site: bool = setting("lockSite", SWITCH, False, "stay on the hosts of the seeds")
+    follow_seed: bool = setting(
+        "followSeed",
+        SWITCH,
+        False,
+        "if a seed redirects to another site, take that site, too, not that page alone",
+    )
     depth_in_site: int = setting(
         "depthInSite", count(0, MOST_DEPTH), 5, "how many links to follow from a seed", by_site=True
     )

@@ -376,7 +376,8 @@ class Admission:
         if not requisite and self.scope.ends_at(parent, redirect):
             self.scope.left_out["elsewhere"] += 1
             return Outcome.OUT_SITE
-        candidate = Candidate(link.url, parent.href, redirect, link.kind, requisite, sitemap)
+        seed = redirect and parent.seed
+        candidate = Candidate(link.url, parent.href, redirect, link.kind, requisite, sitemap, seed)
         outcome = self.scope.refuse(candidate, parent)
         if outcome is not None:
             return outcome
@@ -393,7 +394,7 @@ class Admission:
             via=parent.href,
             hops=parent.hops + 1 if hop else 0,
             priority=parent.priority if redirect else self.scope.privileged(link.url),
-            seed=redirect and parent.seed,
+            seed=seed,
             requisite=requisite,
             redirect=redirect,
             purpose=purpose,

@@ -95,11 +95,14 @@ class SavedSeedArea(SavedValue):
         self._area = area
 
     def cut(self, now: float, *, ended: bool) -> dict[str, Any]:
-        return {"hosts": list(self._area.hosts), "places": dict(self._area.places)}
+        area = self._area
+        strangers = {"strangers": sorted(area.strangers)} if area.strangers else {}
+        return {"hosts": list(area.hosts), "places": dict(area.places), **strangers}
 
     def load(self, value: dict[str, Any], now: float) -> None:
         places = {str(place): int(count) for place, count in value["places"].items()}
         self._area.load(map(str, value["hosts"]), places)
+        self._area.strangers.update(map(str, value.get("strangers", ())))
 
 
 class SavedWaits(SavedValue):

@@ -22,11 +22,15 @@ from larbinpy.url import Url, host_of, site_of
 class SeedArea:
     """The hosts of the seeds and of what they redirect to; for `stay`, more of their URLs.
 
-    `stay` is page, prefix, host, domain or any. Schemes and ports make no difference.
+    `stay` is page, prefix, host, domain or any. Schemes and ports make no difference. A redirect to
+    another registered domain widens the area only if `follows` says so.
     """
 
-    def __init__(self, stay: str) -> None:
+    def __init__(self, stay: str, *, follows: bool = True) -> None:
         self._stay = stay
+        self._follows = follows
+        #: Hosts to which seeds redirect, and that are not in the area.
+        self.strangers: set[str] = set()
         #: In the order in which they came.
         self._hosts: dict[str, None] = {}
         self._domains: set[str] = set()
@@ -61,6 +65,11 @@ class SeedArea:
         """
         file = host_of(seed) + _path(seed)
         others = [url for url in targets if host_of(url) + _path(url) != file]
+        if not self._follows:
+            domain = registered_domain(host_of(seed))
+            strange = [url for url in others if registered_domain(host_of(url)) != domain]
+            self.strangers.update(map(host_of, strange))
+            others = [url for url in others if url not in strange]
         if self._stay == "prefix" and any(_path(url) == _path(seed) + "/" for url in others):
             parent, folder = self._place(seed) or "", file + "/"
             if parent in self._places and folder not in self._places:
@@ -140,6 +149,9 @@ _STAY = {
     "domain": "the registered domains of the seeds",
 }
 
+#: The limits that keep a crawl to the area of its seeds.
+_AREA = ("lockSite", "stay")
+
 #: Stands for a page on another host.
 ELSEWHERE = "http://elsewhere.invalid/"
 
@@ -166,6 +178,8 @@ class Candidate:
     requisite: bool = False
     #: A sitemap that robots.txt or an index of sitemaps names.
     sitemap: bool = False
+    #: A seed redirects there.
+    seed: bool = False
 
     @property
     def external(self) -> bool:
@@ -231,7 +245,7 @@ class Scope:
         self._depth_of = depth_of
         self._avoids = avoids
         #: The hosts of the seeds, and what else `stay` keeps to.
-        self.area = SeedArea(_area_kind(config))
+        self.area = SeedArea(_area_kind(config), follows=config.follow_seed or config.check_links)
         self._privileged = tuple(ending.lower() for _, ending in config.sought)
         self._requisites = config.requisites != "off"
         self._limits = list(self._chosen(config))
@@ -331,7 +345,9 @@ class Scope:
         reason = self._limiting(candidate)
         if reason is None:
             return None
-        self.left_out[reason.rule] += 1
+        strangers = self.area.strangers
+        is_strange = strangers and host_of(candidate.url) in strangers and reason.rule in _AREA
+        self.left_out["followSeed" if is_strange else reason.rule] += 1
         return reason.outcome
 
     def _by_rules(self, candidate: Candidate, parent: Url | None = None) -> Outcome | None:
@@ -397,6 +413,7 @@ class Scope:
                 url.redirect,
                 requisite=url.requisite,
                 sitemap=url.is_sitemap,
+                seed=url.seed,
             )
         )
 
@@ -444,11 +461,13 @@ class Scope:
         return not redirect and not self.area.has(parent.href)
 
     def _lock_site(self, candidate: Candidate) -> Outcome | None:
+        if candidate.seed:
+            return None
         return None if self.area.has_host(candidate.url) else Outcome.OUT_SITE
 
     def _stay(self, candidate: Candidate) -> Outcome | None:
         # `requisites site` takes requisites from the hosts of the seeds, wherever they are there.
-        if candidate.requisite and self.area.has_host(candidate.url):
+        if candidate.seed or (candidate.requisite and self.area.has_host(candidate.url)):
             return None
         # A sitemap of the whole host may name pages of the folder.
         prefix = self._config.stay == "prefix"

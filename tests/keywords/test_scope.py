@@ -52,6 +52,33 @@ def test_lock_site_lets_a_seed_redirect_to_its_site(two_sites: Web, crawl: World
     assert crawl("lockSite", seeds=["a.test/door"]).fetched == {"b.test/hall"}
 
 
+@effect_of("followSeed")
+@pytest.mark.parametrize("area", ["lockSite", "stay host", "stay prefix", "stay domain"])
+def test_follow_seed_takes_the_other_site_that_a_seed_redirects_to(
+    web: Web, crawl: Worlds, area: str
+) -> None:
+    for place, target in (("a.test/", "a.test/far"), ("a.test/far", "b.test/profile")):
+        web.put(place, Answer(status=302, headers=(f"Location: {web.url(target)}",)))
+    web.page("b.test/profile", "/other", "//a.test/home", "//c.test/")
+    web.pages("b.test/other", "a.test/home", "c.test/")
+    alone, whole = crawl(area), crawl(area, "followSeed")
+    assert alone.fetched == {"b.test/profile", "a.test/home"}
+    assert whole.fetched == alone.fetched | {"b.test/other"}
+    limit = area.partition(" ")[0]
+    assert alone.snapshot("left_out") == {"followSeed": 1, limit: 1}
+    # Another name of the same domain is the same site.
+    web.put("a.test/", Answer(status=301, headers=(f"Location: {web.url('www.a.test/')}",)))
+    web.page("www.a.test/", "/more")
+    web.pages("www.a.test/more")
+    assert crawl(area).fetched == {"www.a.test/", "www.a.test/more"}
+
+
+def test_a_rule_may_refuse_where_a_seed_redirects_to(web: Web, crawl: Worlds) -> None:
+    web.put("a.test/", Answer(status=302, headers=(f"Location: {web.url('b.test/')}",)))
+    web.pages("b.test/")
+    assert crawl("stay host", "reject *://b.test*/**").fetched == set()
+
+
 @effect_of("checkLinks")
 def test_check_links_asks_other_hosts_for_headers_alone(two_sites: Web, crawl: Worlds) -> None:
     world = crawl("checkLinks")

@@ -45,8 +45,8 @@ from larbinpy.url import Url, fingerprints, typed
 class SharedArea(SeedArea):
     """A SeedArea that notes in `log` what widens it."""
 
-    def __init__(self, stay: str, log: AreaLog) -> None:
-        super().__init__(stay)
+    def __init__(self, stay: str, log: AreaLog, *, follows: bool = True) -> None:
+        super().__init__(stay, follows=follows)
         self._log = log
         log.apply = self._apply
 

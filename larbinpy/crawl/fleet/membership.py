@@ -324,7 +324,8 @@ class Membership:
         clock: Clock,
         inner: Feeder = NO_FEEDER,
     ) -> None:
-        area = None if vault.area is None else SharedArea(config.stay, vault.area)
+        follows, log = config.follow_seed, vault.area
+        area = None if log is None else SharedArea(config.stay, log, follows=follows)
         frontier.begin(journal, shards_by_site(config.shards), area)
         self._vault = vault
         self._client = vault.client

@@ -81,6 +81,17 @@ def test_a_seed_that_redirects_elsewhere_keeps_its_folder() -> None:
     assert area.has("http://a.test/other") and area.has("http://b.test/docs/y")
 
 
+@pytest.mark.parametrize("stay", ["prefix", "host", "domain"])
+def test_a_redirect_to_another_domain_may_leave_the_area_as_it_is(stay: str) -> None:
+    area = SeedArea(stay, follows=False)
+    area.add(["http://a.test/"])
+    area.redirect("http://a.test/", ["https://www.a.test/", "http://b.test/x/"])
+    assert area.has("http://www.a.test/x") and not area.has("http://b.test/x/")
+    again = SeedArea(stay, follows=False)
+    SavedSeedArea(again).load(json.loads(json.dumps(SavedSeedArea(area).cut(0, ended=True))), 0)
+    assert again.strangers == area.strangers == {"b.test"}
+
+
 @pytest.mark.parametrize("stay", ["page", "prefix", "host", "domain", "any"])
 def test_what_is_saved_is_the_same_area(stay: str) -> None:
     area, again = SeedArea(stay), SeedArea(stay)
