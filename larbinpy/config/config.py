@@ -79,6 +79,13 @@ class Config:
     header: tuple[str, ...] = settings(
         "header", HEADER_LINE, "header to send with each request; repeatable", by_site=True
     )
+    referer: str = setting(
+        "referer",
+        choice("off", "same-site", "always"),
+        "same-site",
+        "name the page that led there: never; for what it needs to be displayed; always",
+        by_site=True,
+    )
     accept_language: str = setting(
         "acceptLanguage", HEADER, "", "languages to ask for, such as de,en;q=0.5", by_site=True
     )

@@ -355,7 +355,13 @@ class Assembly:
         scope, options = self.frontier.scope, network.options.for_url
         login_headers = None if self.sessions is None else self.sessions.headers
         requests: RequestMaker = Requests(
-            types, scope, self._site_configs.most_bytes, options, refresher, login_headers
+            types,
+            scope,
+            self._site_configs.most_bytes,
+            options,
+            refresher,
+            login_headers,
+            self._site_configs.names_referer,
         )
         judge: type[Judge] = Judge
         intake: type[Intake] = Intake

@@ -15,7 +15,7 @@ from larbinpy.output.plug import NO_REFRESH, Refresher
 from larbinpy.page import Outcome
 from larbinpy.parse import is_sitemap_name
 from larbinpy.parse.xml import MAX_DECODED
-from larbinpy.url import Aim, Url
+from larbinpy.url import Aim, Url, site_of
 
 #: RFC 9309, 2.5: at least 500 KiB of a robots.txt are read, whatever maxPageSize is. One byte more
 #: than is used shows whether the file is longer, so that its last line may be incomplete.
@@ -31,8 +31,9 @@ class RequestMaker(Protocol):
 class Requests:
     """Makes ordinary requests.
 
-    `most_bytes` returns maxPageSize for a URL, `options` the options of its requests, and
-    `login_headers` the header lines of the login to its site; None if no site has one.
+    `most_bytes` returns maxPageSize for a URL, `options` the options of its requests,
+    `login_headers` the header lines of the login to its site, None if no site has one, and
+    `names_referer` whether a request names the page that led to the URL.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class Requests:
         options: Callable[[Url], RequestOptions],
         refresher: Refresher = NO_REFRESH,
         login_headers: Callable[[Url], Sequence[str]] | None = None,
+        names_referer: Callable[[Url], bool] = lambda url: False,
     ) -> None:
         self._types = types
         self._scope = scope
@@ -50,6 +52,7 @@ class Requests:
         self._options = options
         self._refresher = refresher
         self._login_headers = login_headers
+        self._names_referer = names_referer
 
     def make(self, url: Url, address: str) -> Request:
         """The request for `url` at `address`."""
@@ -66,6 +69,8 @@ class Requests:
         beyond = max(MAX_DECODED - most, 0) if _is_sitemap(url) else 0
         accept = partial(self._refuse, url, inf if beyond else most)
         headers = (*self._refresher.conditions(url.href), *login)
+        if url.via is not None and self._names_referer(url) and not _has_referer(options):
+            headers = (*headers, *referer(url.href, url.via))
         return Request(url, address, accept, most, options, headers, beyond)
 
     def _refuse(
@@ -86,6 +91,22 @@ class Requests:
             return None
         outcome = self._types.refuse(url.href, media_type)
         return None if outcome is None else Refusal(outcome)
+
+
+def referer(href: str, page: str) -> Sequence[str]:
+    """The header line that names `page` in a request for `href`, as browsers do by default.
+
+    Another site gets the origin alone, and one without TLS nothing of a page with TLS (Referrer
+    Policy, strict-origin-when-cross-origin).
+    """
+    origin = site_of(page)
+    if origin.startswith("https:") and not href.startswith("https:"):
+        return ()
+    return (f"Referer: {page if site_of(href) == origin else f'{origin}/'}",)
+
+
+def _has_referer(options: RequestOptions) -> bool:
+    return any(line.lower().startswith("referer:") for line in options.headers)
 
 
 def _is_sitemap(url: Url) -> bool:

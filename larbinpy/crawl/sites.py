@@ -72,6 +72,11 @@ class SiteConfigs:
         config = self.for_url(url)
         return "off" if config.ignore_robots else config.robots_meta
 
+    def names_referer(self, url: Url) -> bool:
+        """Whether the request for `url` names the page that led there."""
+        wanted = self.for_url(url).referer
+        return wanted == "always" or (wanted == "same-site" and url.requisite)
+
     def agent(self, url: Url) -> str:
         return self.for_url(url).user_agent
 

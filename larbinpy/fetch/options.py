@@ -120,7 +120,7 @@ class RequestOptions:
     def lines(self) -> tuple[str, ...]:
         """The header lines.
 
-        Never a Referer, which would disclose one site to another; credentials only in `headers`.
+        Credentials are only in `headers`.
         """
         own = {
             "Accept": self.accept,

@@ -13,6 +13,7 @@ import pytest
 
 from larbinpy import Start
 from larbinpy.config import ConfigError
+from larbinpy.crawl.requests import referer
 from tests.support.keywords import effect_of
 from tests.support.ports import free_port
 from tests.support.relay import Relay
@@ -25,12 +26,53 @@ pytest_plugins = ["tests.support.smallcrawls"]
 pytestmark = pytest.mark.slow
 
 
+WORDS = ("off", "same-site", "always")
+
+
 def values(world: World, name: str) -> dict[str, str | None]:
     """Place -> the value of a header of its last request."""
     return {asked.place: asked.headers.get(name) for asked in world.asked}
 
 
 # Headers.
+
+
+@effect_of("referer")
+def test_referer_names_the_page_as_browsers_do(web: Web, crawl: Worlds) -> None:
+    web.page("a.test/p", "/q", images=["/i.png", "//b.test/i.png"])
+    web.pages("a.test/q")
+    for place in ("a.test/i.png", "b.test/i.png"):
+        web.file(place, b"\x89PNG", "image/png")
+    page, lines = web.url("a.test/p"), "requisites everywhere"
+    origin = page.removesuffix("p")
+    of = {word: crawl(f"referer {word}", lines, seeds=["a.test/p"]) for word in WORDS}
+    places = ("a.test/p", "a.test/q", "a.test/i.png", "b.test/i.png")
+    found = {
+        word: [values(world, "referer")[place] for place in places] for word, world in of.items()
+    }
+    assert found == {
+        "off": [None, None, None, None],
+        "same-site": [None, None, page, origin],
+        "always": [None, page, page, origin],
+    }
+    own = crawl('header "Referer: http://mine/"', lines, seeds=["a.test/p"])
+    assert set(values(own, "referer").values()) == {"http://mine/"}
+
+
+@pytest.mark.parametrize(
+    ("href", "page", "sent"),
+    [
+        ("http://b.test/i", "https://a.test/p?q", ()),
+        ("https://b.test/i", "https://a.test/p?q", ("Referer: https://a.test/",)),
+        ("https://a.test/i", "https://a.test/p?q", ("Referer: https://a.test/p?q",)),
+        ("https://a.test/i", "http://a.test/p?q", ("Referer: http://a.test/",)),
+        ("http://a.test:81/i", "http://a.test/p", ("Referer: http://a.test/",)),
+    ],
+)
+def test_a_referer_tells_another_site_no_more_than_the_origin(
+    href: str, page: str, sent: tuple[str, ...]
+) -> None:
+    assert referer(href, page) == sent
 
 
 @effect_of("header", "acceptLanguage")
