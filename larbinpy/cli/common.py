@@ -4,7 +4,7 @@ The crawl on Redis that a command is about: --join, LARBINPY_JOIN, or `join` in 
 
 Without one, it is that of `crawl --nodes` that runs in stateDir.
 
-Finds the ports of the crawl that `seed`, `console` and `status` connect to.
+Finds the door or the port of the crawl that `seed`, `console` and `status` connect to.
 """
 
 import gc
@@ -22,6 +22,7 @@ from click.shell_completion import CompletionItem
 
 from larbinpy.config import SETTINGS, Config, ConfigError, Given
 from larbinpy.config.kinds import SEED, UTF_16, ValueKind, decoded
+from larbinpy.console.ports.input_port import DOOR
 from larbinpy.console.terminal import client
 from larbinpy.console.text import printable
 from larbinpy.errors import INTERRUPTED, USAGE, Ending, UserError, what_failed
@@ -281,8 +282,10 @@ join_option = click.option(
 )
 
 
-def join_of(config_file: str | None, join: str | None) -> str:
+def join_of(config_file: str | None, join: str | None, state: str | None = None) -> str:
     """The address of the crawl; empty for one that is on this machine alone."""
+    if state is not None and join is None:
+        return _of_nodes(state)
     config = load_config(config_file, (), more=() if join is None else [("join", join)])
     return config.join or _of_nodes(config.state_dir)
 
@@ -317,20 +320,32 @@ _LOCAL = {"0.0.0.0": _LOOPBACK, "::": "::1"}
 
 host_option = click.option("--host", help="Host of the crawl [inputHost of FILE, 127.0.0.1].")
 port_option = click.option("--port", type=int, help="Port of the crawl [inputPort of FILE, 1976].")
+state_option = click.option(
+    "--state", metavar="DIR", help="The crawl of this folder [stateDir].", shell_complete=folders
+)
 
 
 @contextmanager
-def port_of(
-    kind: str, config_file: str | None, host: str | None = None, port: int | None = None
+def place_of(
+    kind: str,
+    config_file: str | None,
+    state: str | None = None,
+    host: str | None = None,
+    port: int | None = None,
 ) -> Iterator[tuple[str, int]]:
-    """Host and port of a crawl: as given, else from its configuration, else the defaults.
+    """The place of a crawl: as given, else the door in its stateDir, else a port.
 
-    `kind` is "input" or "http". A NoAnswer in the body gets a hint if a default port was used.
+    Without `state`, stateDir and ports are those of the configuration, else the defaults. `kind` is
+    "input" or "http". A NoAnswer in the body gets a hint if a default port was used.
     """
     if port is not None:
         yield host or _LOOPBACK, port
         return
     config = load_config(config_file, ())
+    door = os.path.join(state or config.state_dir, DOOR)
+    if state is not None or (host is None and client.is_open(door)):
+        yield door, 0
+        return
     there = getattr(config, f"{kind}_host")
     port = getattr(config, f"{kind}_port")
     try:
@@ -339,4 +354,7 @@ def port_of(
         if port:
             raise
         keyword = SETTINGS[f"{kind}port"].keyword
-        raise client.NoAnswer(f"{error} Give its {keyword}, or -c FILE with it") from None
+        raise client.NoAnswer(
+            f"no crawl runs in {config.state_dir}; {error} Give its stateDir (--state) or"
+            f" {keyword}, or -c FILE with it"
+        ) from None

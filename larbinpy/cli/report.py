@@ -25,8 +25,9 @@ from larbinpy.cli.common import (
     join_option,
     load_config,
     open_remote,
+    place_of,
     plain_errors,
-    port_of,
+    state_option,
 )
 from larbinpy.config import Config, ConfigError
 from larbinpy.config.patterns import HostPattern
@@ -54,12 +55,14 @@ from larbinpy.url import split
 @click.command()
 @click.argument("state_dir", metavar="[STATE_DIR]", required=False, shell_complete=folders)
 @file_option
+@state_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print the broken links as CSV.")
 @click.option("--all", "everything", is_flag=True, help="Print whole lists.")
 def report(
     state_dir: str | None,
     config_file: str | None,
+    state: str | None,
     as_json: bool,
     as_csv: bool,
     everything: bool,
@@ -80,7 +83,7 @@ def report(
     with plain_errors():
         if as_json and as_csv:
             raise ConfigError("--json and --csv cannot be used together")
-        folder = state_dir or load_config(config_file, ()).state_dir
+        folder = state_dir or state or load_config(config_file, ()).state_dir
         collect_rarely()
         found = Report(Path(folder))
         if as_json or as_csv:
@@ -201,10 +204,12 @@ _UNANSWERED = 1
 @click.argument("state_dir", metavar="[STATE_DIR]", required=False, shell_complete=folders)
 @click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
 @join_option
+@state_option
 @config_options
 def explain(
     url: str,
     state_dir: str | None,
+    state: str | None,
     as_json: bool,
     join: str | None,
     config_file: str | None,
@@ -214,12 +219,13 @@ def explain(
     """Say where a URL stands in a crawl, or why it was left out.
 
     STATE_DIR is the stateDir of a crawl [that of the configuration]. A crawl that runs is asked
-    through its input port. Of one that does not, the state is read and not changed; its rules
+    itself. Of one that does not, the state is read and not changed; its rules
     are those of the configuration. Before the first crawl, the configuration alone answers, so that
     rules can be tried; stay and lockSite then go by its startUrl. In a crawl on Redis, the node
     that has the host of the URL is asked.
     """
     with plain_errors():
+        state_dir = state_dir or state
         address = join_of(config_file, join) if state_dir is None else ""
         if address:
             with open_remote(address) as remote:
@@ -242,8 +248,8 @@ def explain(
             stopped = explain_planned
         try:
             answer = {"ok": True, **stopped(config, url)}
-        except StateInUse as error:
-            answer = json.loads(_ask(config, config_file, url, error))
+        except StateInUse:
+            answer = json.loads(_ask(config, config_file, url))
         if config.fills_database and answer.get("reason") == Outcome.SUCCESS.value:
             # Here, since a report needs no database.
             from larbinpy.cli.database import in_database
@@ -261,11 +267,10 @@ def _how_to_ask(config: Config) -> str:
     return f"{asks} while it runs, or read its log (larbinpy log --site HOST)"
 
 
-def _ask(config: Config, config_file: str | None, url: str, running: StateInUse) -> str:
+def _ask(config: Config, config_file: str | None, url: str) -> str:
     """The answer of the crawl that runs."""
-    if not config.input_port:
-        raise UserError(f"{running}, and it has no inputPort to ask; wait for its end") from None
-    with port_of("input", config_file) as (host, port):
+    state = None if config.input_port else config.state_dir
+    with place_of("input", config_file, state) as (host, port):
         console = Console(host, port, sys.stdout, as_json=True)
         try:
             return console.ask(f"explain {' '.join(url.split())}").decode().strip()

@@ -23,10 +23,11 @@ from larbinpy.cli.common import (
     join_option,
     lines,
     open_remote,
+    place_of,
     plain_errors,
-    port_of,
     port_option,
     refuse_files,
+    state_option,
 )
 from larbinpy.config import MOST_DEPTH, ConfigError
 from larbinpy.console.terminal import client
@@ -39,6 +40,7 @@ from larbinpy.url import fault, login_of, masked_typed
 @click.command()
 @click.argument("urls", nargs=-1, metavar="[URL]...")
 @file_option
+@state_option
 @input_option
 @host_option
 @port_option
@@ -54,6 +56,7 @@ from larbinpy.url import fault, login_of, masked_typed
 def seed(
     urls: tuple[str, ...],
     config_file: str | None,
+    state: str | None,
     input_file: str | None,
     host: str | None,
     port: int | None,
@@ -62,16 +65,20 @@ def seed(
     depth: int | None,
     again: bool,
 ) -> None:
-    """Add seeds to a running crawl through its input port, or to one on Redis."""
+    """Add seeds to a running crawl, or to one on Redis.
+
+    The crawl is found by its folder (--state, or stateDir of the configuration), or by its input
+    port.
+    """
     with plain_errors():
         refuse_files(urls)
         seeds = [*urls, *(url for url, _ in lines(input_file))]
         if not seeds:
             raise ConfigError("no URL given")
-        address = join_of(config_file, join) if host is None and port is None else ""
+        address = join_of(config_file, join, state) if host is None and port is None else ""
         if address:
             sys.exit(_seed_all(address, seeds, priority, depth, again))
-        with port_of("input", config_file, host, port) as place:
+        with place_of("input", config_file, state, host, port) as place:
             refusals = client.seed(*place, seeds, priority, depth, again)
         for refusal in refusals:
             complain(f"{refusal.url}: {refusal.reason}")
@@ -105,15 +112,24 @@ _FAILED = 1
 
 @click.command()
 @file_option
+@state_option
 @host_option
 @port_option
 @join_option
 @click.option("--json", "form", flag_value="json", help="Print answers as JSON on a terminal, too.")
 @click.option("--text", "form", flag_value="text", help="Print answers as text in a script, too.")
 def console(
-    config_file: str | None, host: str | None, port: int | None, join: str | None, form: str | None
+    config_file: str | None,
+    state: str | None,
+    host: str | None,
+    port: int | None,
+    join: str | None,
+    form: str | None,
 ) -> None:
     """Control a running crawl, from a terminal or a script; or one on Redis, with all its nodes.
+
+    The crawl is found by its folder (--state, or stateDir of the configuration), or by its input
+    port.
 
     Type help for the commands. Input that is not a terminal is a script: each of its lines is
     a command, each line of output a JSON answer. The exit status of a script is 1 if one of its
@@ -121,11 +137,11 @@ def console(
     """
     as_json = None if form is None else form == "json"
     with plain_errors():
-        address = join_of(config_file, join) if host is None and port is None else ""
+        address = join_of(config_file, join, state) if host is None and port is None else ""
         if address:
             well = _converse_with_all(address, as_json)
         else:
-            with port_of("input", config_file, host, port) as place:
+            with place_of("input", config_file, state, host, port) as place:
                 well = converse(*place, sys.stdin, sys.stdout, as_json=as_json)
     sys.exit(0 if well else _FAILED)
 
@@ -141,20 +157,26 @@ def _converse_with_all(address: str, as_json: bool | None) -> bool:
 
 @click.command()
 @file_option
+@state_option
 @click.option("--url", help="Status page [httpHost and httpPort of FILE, http://127.0.0.1:8081/].")
 @join_option
 @click.option("--follow", is_flag=True, help="Print it every second, until the crawl ends.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def status(
-    config_file: str | None, url: str | None, join: str | None, follow: bool, as_json: bool
+    config_file: str | None,
+    state: str | None,
+    url: str | None,
+    join: str | None,
+    follow: bool,
+    as_json: bool,
 ) -> None:
     """Print the status of a running crawl, in a line; of one on Redis, a line a node, too."""
     with plain_errors():
-        address = join_of(config_file, join) if url is None else ""
+        address = join_of(config_file, join, state) if url is None else ""
         if address:
             _show_all(address, follow, as_json)
             return
-        with port_of("http", config_file, *_address(url)) as (host, port):
+        with place_of("http", config_file, state, *_address(url)) as (host, port):
             for snapshot in islice(client.follow(host, port), None if follow else 1):
                 click.echo(json.dumps(snapshot) if as_json else status_line(snapshot))
 

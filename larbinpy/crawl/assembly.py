@@ -184,7 +184,7 @@ class Assembly:
         self._make_frontier([*fixed, *part.changed])
         self._open_disk(state, given)
         self._open_ports()
-        self.notes = part.enter()
+        self.notes = [*part.enter(), *self._ports.notes]
         self.mode.limit_at = part.limit_at(context.stats.started)
         # From here on the state of an earlier crawl is changed.
         self._on_disk.take_up(context.clock())

@@ -16,7 +16,7 @@ from larbinpy.console.ports import reply
 from larbinpy.console.ports.commands import CommandSteps, Result, Wait, Watcher, Watchers
 from larbinpy.console.ports.finder_process import FinderProcess, finder_command
 from larbinpy.console.ports.http import Posting, StatusServer
-from larbinpy.console.ports.input_port import InputPort
+from larbinpy.console.ports.input_port import DOOR, InputPort
 from larbinpy.context import Context
 from larbinpy.crawl.engine import Listener
 from larbinpy.crawl.mode import Mode
@@ -288,7 +288,7 @@ class Control:
 
 
 class Ports:
-    """The input port and the status server; each is None if it is not configured."""
+    """The input port and the status server, None if not configured; and the door in stateDir."""
 
     def __init__(self, context: Context, control: Control) -> None:
         config, poller, closing = context.config, context.poller, context.closing
@@ -305,10 +305,29 @@ class Ports:
             closing.callback(self.input.close)
         if config.http_port:
             self.status = _open_status_server(context, control, self.finder)
+        #: A line if the door cannot be opened.
+        self.notes: list[str] = []
+        self._door = self._open_door(context, control)
+
+    def _open_door(self, context: Context, control: Control) -> InputPort | None:
+        """The socket by which commands find the crawl of a folder.
+
+        Some file systems have no sockets.
+        """
+        path = os.path.join(context.config.state_dir, DOOR)
+        try:
+            door = InputPort(context.poller, control, path, 0)
+        except OSError as error:
+            self.notes.append(
+                f"{path}: {error.strerror}, so only an inputPort takes seeds and commands"
+            )
+            return None
+        context.closing.callback(door.close)
+        return door
 
     @property
     def listeners(self) -> list[Listener]:
-        return [port for port in (self.input, self.status) if port is not None]
+        return [port for port in (self.input, self.status, self._door) if port is not None]
 
 
 def _open_status_server(

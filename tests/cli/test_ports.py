@@ -1,13 +1,14 @@
 """The crawl that `seed`, `console` and `status` connect to when no port is given."""
 
 import json
+import socket
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from larbinpy.cli import main
-from larbinpy.cli.common import port_of
+from larbinpy.cli.common import place_of
 from larbinpy.console.terminal.client import NoAnswer
 from tests.support.console_loop import Background, FakeCrawl
 from tests.support.snapshots import snapshot
@@ -27,7 +28,7 @@ def run(*arguments: str) -> Result:
 def found(
     kind: str, config_file: str | None = None, host: str | None = None, port: int | None = None
 ) -> tuple[str, int]:
-    with port_of(kind, config_file, host, port) as address:
+    with place_of(kind, config_file, None, host, port) as address:
         return address
 
 
@@ -89,12 +90,49 @@ def test_the_default_ports_are_larbins() -> None:
 
 
 def test_an_error_at_a_default_port_says_that_none_was_given() -> None:
-    with pytest.raises(NoAnswer) as raised, port_of("input", None):
+    with pytest.raises(NoAnswer) as raised, place_of("input", None):
         raise NoAnswer("nobody there.")
-    assert str(raised.value) == "nobody there. Give its inputPort, or -c FILE with it"
-    with pytest.raises(NoAnswer) as raised, port_of("input", None, None, 7):
+    assert str(raised.value) == (
+        "no crawl runs in state; nobody there. Give its stateDir (--state) or inputPort, or "
+        "-c FILE with it"
+    )
+    with pytest.raises(NoAnswer) as raised, place_of("input", None, None, None, 7):
         raise NoAnswer("nobody there.")
     assert str(raised.value) == "nobody there."
+
+
+def test_a_crawl_is_found_by_its_folder(folder: Path) -> None:
+    """Also by a path that is longer than those of sockets."""
+    long = Path("f" * 120)
+    for state in (Path("state"), long):
+        state.mkdir()
+    crawl = FakeCrawl()
+    with Background() as loop:
+        for state in (Path("state"), long):
+            loop.serve_input(crawl, str(state / "control"))
+            assert (state / "control").stat().st_mode & 0o777 == 0o600
+        for where in ([], ["--state", str(long)], ["--state", str(folder / "state")]):
+            assert run("seed", "http://a.test/", *where).output == "1 of 1 URLs accepted\n"
+            assert json.loads(run("status", "--json", *where).output)["state"] == "running"
+    assert len(crawl.seeds) == 3
+    assert not (long / "control").exists(), "it goes with the crawl"
+    assert found("input") == ("127.0.0.1", 1976)
+    result = run("seed", "http://a.test/", "--state", "other")
+    assert (result.exit_code, result.stderr) == (
+        2,
+        "larbinpy: other: no crawl runs there (No such file or directory)\n",
+    )
+
+
+def test_the_socket_of_a_crawl_that_was_killed_is_replaced(folder: Path) -> None:
+    Path("state").mkdir()
+    path = "state/control"
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(path)
+    assert found("input") == ("127.0.0.1", 1976)
+    with Background() as loop:
+        loop.serve_input(FakeCrawl(), path)
+        assert found("input") == (path, 0)
 
 
 def test_status_prints_lines_until_the_crawl_has_ended() -> None:

@@ -165,7 +165,7 @@ def test_explain_before_the_first_crawl(world: World) -> None:
     assert "refused: rejected by: reject **/old/** (" in text
 
 
-def test_explain_says_why_it_cannot_answer(stopped: Stopped) -> None:
+def test_explain_asks_a_crawl_that_runs_or_says_why_it_cannot_answer(stopped: Stopped) -> None:
     world, web = stopped
     assert one_line(world.larbinpy("explain", "a.test", "nowhere")) == (
         "larbinpy: nowhere: no saved crawl here\n"
@@ -181,10 +181,7 @@ def test_explain_says_why_it_cannot_answer(stopped: Stopped) -> None:
     world.conf(f"startUrl {other.url()}", "stateDir other")
     crawler = world.crawl()
     world.until(lambda: other.accepted > 0)
-    assert one_line(world.larbinpy("explain", web.url(), "other")) == (
-        "larbinpy: other: a crawl is running there, and it has no inputPort to ask; "
-        "wait for its end\n"
-    )
+    assert world.larbinpy("explain", web.url(), "other").out.startswith(web.url())
     held = False
     world.finish(crawler)
 

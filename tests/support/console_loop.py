@@ -163,9 +163,9 @@ class Background:
                     server.step(self._loop.now)
                 self._loop.poller.wait(0.002)
 
-    def serve_input(self, crawl: "FakeCrawl") -> InputPort:
+    def serve_input(self, crawl: "FakeCrawl", host: str = "127.0.0.1") -> InputPort:
         with self._lock:
-            port = InputPort(self._loop.poller, crawl, "127.0.0.1", 0)
+            port = InputPort(self._loop.poller, crawl, host, 0)
             self._loop.add(port)
         return port
 

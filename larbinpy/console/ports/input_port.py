@@ -265,8 +265,12 @@ class InputSession:
         return f"{reason}\n{_BYE}".lstrip("\n").encode()
 
 
+#: The socket in stateDir that takes what an input port takes.
+DOOR = "control"
+
+
 class InputPort(TcpServer):
-    """The server of the input port."""
+    """The server of the input port, or of the socket in stateDir."""
 
     def __init__(self, poller: Poller, verbs: Verbs, host: str, port: int) -> None:
         super().__init__(

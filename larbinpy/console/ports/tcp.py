@@ -10,8 +10,10 @@ session that has work left, and TCP slows down the peer); and bytes to be sent (
 the session does not work, and a peer that takes nothing is disconnected).
 """
 
+import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from math import inf
 from typing import Protocol
@@ -29,6 +31,9 @@ _BACKLOG = 64
 
 #: Connections accepted in one turn, which takes a millisecond.
 _ARRIVALS = 16
+
+#: Bytes of a path in sun_path (unix(7) and BSD), without the zero at its end.
+_LONGEST_PATH = 103
 
 #: Seconds a listener rests when there is no free descriptor: the listener stays readable, and
 #: the loop would spin on it.
@@ -102,12 +107,50 @@ class _Connection:
     heard: float = inf
 
 
+def _tcp_listener(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return socket.create_server((host.strip("[]"), port), family=family, backlog=_BACKLOG)
+
+
+def _unix_listener(path: str) -> socket.socket:
+    """A socket that replaces the one of a process that was killed."""
+    with suppress(FileNotFoundError):
+        os.unlink(path)
+    listener = socket.socket(socket.AF_UNIX)
+    before = os.umask(0o177)
+    try:
+        with short_path(path) as name:
+            listener.bind(name)
+        listener.listen(_BACKLOG)
+    except OSError:
+        listener.close()
+        raise
+    finally:
+        os.umask(before)
+    return listener
+
+
+@contextmanager
+def short_path(path: str) -> Iterator[str]:
+    """A name of the socket at `path` that the system takes, however long the path is."""
+    if len(os.fsencode(path)) <= _LONGEST_PATH:
+        yield path
+        return
+    folder, name = os.path.split(path)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield f"/proc/self/fd/{descriptor}/{name}"
+    finally:
+        os.close(descriptor)
+
+
 class TcpServer:
     """Listens on `host`:`port` (0 chooses a free port) and serves each peer with a session.
 
-    `converse` makes the session from the local address that the peer connected to. Raises
-    OSError if the address cannot be bound. Invariant: a connection is in `_ready` if and only
-    if its session is busy and its outbox is below the high-water mark.
+    A `host` with a slash is the path of a Unix socket, for its user alone. `converse` makes the
+    session from the local address that the peer connected to. Raises OSError if the address cannot
+    be bound. Invariant: a connection is in `_ready` if and only if its session is busy and its
+    outbox is below the high-water mark.
     """
 
     def __init__(
@@ -121,10 +164,7 @@ class TcpServer:
         self._poller = poller
         self._converse = converse
         self._limits = limits
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        self._listener = socket.create_server(
-            (host.strip("[]"), port), family=family, backlog=_BACKLOG
-        )
+        self._listener = _unix_listener(host) if "/" in host else _tcp_listener(host, port)
         self._listener.setblocking(False)
         self._listening = False
         self._rest_until = -inf
@@ -134,7 +174,7 @@ class TcpServer:
         #: Active since the last step; the next step sets their times.
         self._touched: set[_Connection] = set()
         self.host = host
-        self.port: int = self._listener.getsockname()[1]
+        self.port: int = 0 if "/" in host else self._listener.getsockname()[1]
         self._listen()
 
     def __repr__(self) -> str:
@@ -184,6 +224,9 @@ class TcpServer:
             self._drop(connection)
         self._poller.unregister(self._listener.fileno())
         self._listener.close()
+        if "/" in self.host:
+            with suppress(FileNotFoundError):
+                os.unlink(self.host)
 
     def _look_for_ready(self) -> None:
         for connection in self._connections.values():

@@ -19,6 +19,7 @@ from typing import Any, BinaryIO, NamedTuple
 from urllib.parse import urlsplit
 
 from larbinpy.console.ports.input_port import CONTROL, MAX_LINE
+from larbinpy.console.ports.tcp import short_path
 from larbinpy.console.text import printable
 from larbinpy.errors import CrawlState, UserError
 
@@ -65,15 +66,46 @@ def wait_for(sock: socket.socket, writing: bool, timeout: float) -> bool:
     return bool(ready[0] or ready[1])
 
 
+def spelled(host: str, port: int) -> str:
+    """A place as messages show it."""
+    return f"{host}:{port}" if port else host
+
+
+def is_open(door: str) -> bool:
+    """Whether a crawl listens at the socket `door`."""
+    try:
+        _connected(door, 0, TIMEOUT).close()
+    except OSError:
+        return False
+    return True
+
+
+def _connected(host: str, port: int, timeout: float) -> socket.socket:
+    if port:
+        return socket.create_connection((host.strip("[]"), port), timeout)
+    sock = socket.socket(socket.AF_UNIX)
+    sock.settimeout(timeout)
+    try:
+        with short_path(host) as name:
+            sock.connect(name)
+    except OSError:
+        sock.close()
+        raise
+    return sock
+
+
 class Wire:
-    """A connection to an input port; it reads while it writes."""
+    """A connection to an input port; it reads while it writes.
+
+    With the port 0, `host` is the path of the socket in a stateDir.
+    """
 
     def __init__(
         self, host: str, port: int, *, timeout: float = TIMEOUT, wait: Waiter = wait_for
     ) -> None:
-        self._where = f"{host}:{port}"
+        self._where = spelled(host, port)
         try:
-            self._sock = socket.create_connection((host.strip("[]"), port), timeout)
+            self._sock = _connected(host, port, timeout)
         except OSError as error:
             raise _unreachable(self._where, "inputPort", port, error) from None
         self._sock.setblocking(False)
@@ -159,7 +191,7 @@ def open_input(
     wire = Wire(host, port, timeout=timeout, wait=wait)
     try:
         if wire.read_until(_BANNER_END) is None or not wire.send(first_line.encode() + b"\n"):
-            raise NoAnswer(f"{host}:{port} is no input port of a crawl")
+            raise NoAnswer(f"{spelled(host, port)} is no input port of a crawl")
     except NoAnswer:
         wire.close()
         raise
@@ -199,7 +231,7 @@ def seed(
         wire.close()
     if last or not taken:
         reason = printable(last.decode(errors="replace").strip() or "it has stopped")
-        raise NoAnswer(f"{host}:{port} closed before it took every URL: {reason}")
+        raise NoAnswer(f"{spelled(host, port)} closed before it took every URL: {reason}")
     return refusals
 
 
@@ -219,7 +251,12 @@ def _refusal(line: bytes) -> Refusal:
 
 
 def read_status(host: str, port: int, timeout: float = TIMEOUT) -> dict[str, Any]:
-    """The snapshot that the status server at `host`:`port` gives. Raises NoAnswer."""
+    """The snapshot that the status server at `host`:`port` gives. Raises NoAnswer.
+
+    With the port 0, it is that of the crawl at the socket `host`.
+    """
+    if not port:
+        return _asked_status(host, timeout)
     where = f"{host}:{port}"
     connection = HTTPConnection(host.strip("[]"), port, timeout=timeout)
     try:
@@ -247,6 +284,19 @@ def read_status(host: str, port: int, timeout: float = TIMEOUT) -> dict[str, Any
     return found
 
 
+def _asked_status(door: str, timeout: float) -> dict[str, Any]:
+    wire = open_input(door, 0, "console", timeout=timeout)
+    try:
+        answer = wire.read_until(b"\n") if wire.send(b"status\n") else None
+    finally:
+        wire.close()
+    if answer is None:
+        raise NoAnswer(f"{door} gives no status")
+    found: dict[str, Any] = json.loads(answer)
+    del found["ok"]
+    return found
+
+
 def _no_number(constant: str) -> None:
     """Refuse NaN and Infinity, which Python takes for JSON; no crawl sends them."""
     raise ValueError(constant)
@@ -260,6 +310,10 @@ def _connect(connection: HTTPConnection, where: str) -> None:
 
 
 def _unreachable(where: str, keyword: str, port: int, error: OSError) -> NoAnswer:
+    if not port:
+        return NoAnswer(
+            f"{os.path.dirname(where)}: no crawl runs there ({error.strerror or error})"
+        )
     return NoAnswer(
         f"no crawl answers at {where} ({error.strerror or error}); "
         f"is one running there, with {keyword} {port}?"

@@ -16,7 +16,15 @@ from typing import Any, Protocol, TextIO
 
 from larbinpy.config import LIVE
 from larbinpy.console.ports.commands import COMMANDS
-from larbinpy.console.terminal.client import TIMEOUT, NoAnswer, Waiter, Wire, open_input, wait_for
+from larbinpy.console.terminal.client import (
+    TIMEOUT,
+    NoAnswer,
+    Waiter,
+    Wire,
+    open_input,
+    spelled,
+    wait_for,
+)
 from larbinpy.console.terminal.layout import laid_out
 from larbinpy.console.text import printable
 from larbinpy.page import Outcome
@@ -151,7 +159,7 @@ class Console(Session):
             self._wire = self._open()
             reply = self._ask(command)
         if reply is None:
-            raise NoAnswer("{}:{} has closed the console".format(*self._where))
+            raise NoAnswer(f"{spelled(*self._where)} has closed the console")
         return reply
 
     def _ask(self, command: str) -> bytes | None:
