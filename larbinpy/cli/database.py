@@ -595,6 +595,8 @@ def _jsonl(finder: Finder, out: TextIO) -> None:
 
 
 def _csv(finder: Finder, out: TextIO) -> None:
+    # A spreadsheet takes a file without this mark for one in the encoding of its country.
+    out.write("\ufeff")
     rows = csv.writer(out, lineterminator="\r\n")
     rows.writerow(_COLUMNS)
     for stored in finder.pages():
@@ -610,7 +612,10 @@ def _cell(value: object) -> object:
 
 def _opensearch(finder: Finder, out: TextIO) -> None:
     for stored in finder.pages():
-        page = as_dict(stored)
+        # The engine learns the type of a field from the first page, and refuses others.
+        page = as_dict(stored) | {
+            "facts": json_line(stored.more.get("facts", [])).decode().rstrip()
+        }
         out.write(json_line({"index": {"_id": _identity(str(page["url"]))}}).decode())
         out.write(json_line(page).decode())
     # Last, as pairs of lines can then be sent in parts of an even number of lines.

@@ -25,6 +25,7 @@ The sources in the files and folders that the user names.
 """
 
 import errno
+import gzip
 import json
 import os
 import re
@@ -33,15 +34,17 @@ import stat
 import zlib
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
-from contextlib import closing, redirect_stderr
+from contextlib import AbstractContextManager, closing, nullcontext, redirect_stderr, suppress
 from datetime import UTC, datetime
+from functools import lru_cache
 from http import HTTPStatus
-from io import StringIO
+from io import BytesIO, StringIO
 from mimetypes import MimeTypes
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, BinaryIO, NamedTuple, Protocol
 from urllib.parse import quote
 
+import zstandard
 from warcio.archiveiterator import ArchiveIterator
 
 from larbinpy.database.preparation import signed_hash
@@ -241,17 +244,25 @@ class Payloads:
         self._base.close()
 
 
-#: Content codings that warcio undoes.
-_CODINGS = {"", "identity", "gzip", "x-gzip", "deflate"}
+_ARCS = (".arc", ".arc.gz")
+_ARCHIVES = (".warc", ".warc.gz", *_ARCS)
+#: Content codings of the Web that warcio does not undo; names that are none of a coding, as some
+#: servers send them, mean nothing, as for browsers.
+_CODINGS = {"br", "zstd", "compress", "x-compress"}
+_ZSTD = b"\x28\xb5\x2f\xfd"
+#: Bytes by which one tells a text that is stored decoded, whatever its headers say.
+_READABLE = 64
 _REDIRECTS = {301, 302, 303, 307, 308}
 _GONE = {HTTPStatus.NOT_FOUND.value, HTTPStatus.GONE.value}
 _READ = 1 << 16
+#: Bytes of an archive in which the second record is looked for.
+_LOOKED_AT = 8 << 20
 #: Characters.
 _LONGEST_REASON = 80
 
 
 class WarcFile:
-    """The WARC file number `number` of `files`, compressed by records or plain.
+    """The WARC or ARC file number `number` of `files`, compressed by records, as a whole, or plain.
 
     At most `most` bytes of a page are read. `payloads` has those of the files before.
     """
@@ -267,11 +278,12 @@ class WarcFile:
         self.left_out: Counter[str] = Counter()
 
     def pages(self) -> Iterator[Taken]:
-        with self.path.open("rb") as file:
-            for offset, record in _records(file):
+        with self.path.open("rb") as packed, _unpacked(packed, self.path) as file:
+            for offset, record in _records(file, self.path):
                 page = self._page(record, At(self._number, offset))
                 if page is not None:
-                    yield Taken(offset, Spooled(_date(record, self.path), page))
+                    done = offset if file is packed else packed.tell()
+                    yield Taken(done, Spooled(_date(record, self.path), page))
 
     def _page(self, record: Any, at: At) -> Page | None:
         """The page that a record says something of; None if it is of no page."""
@@ -304,14 +316,17 @@ class WarcFile:
             return None
         if outcome is not Outcome.SUCCESS:
             return Page(Url(url, 0), outcome, status, headers)
-        coding = dict(headers).get("content-encoding", "").lower()
-        if coding not in _CODINGS:
-            self.left_out[f"coded as {coding[:20]}"] += 1
-            return None
         body, cut = self._body(record)
         if body is None:
             self.left_out[DAMAGED] += 1
             return None
+        coding = dict(headers).get("content-encoding", "").strip().lower()
+        if coding in _CODINGS:
+            body = _decoded(body, coding, self._most)
+            if body is None:
+                self.left_out[f"coded as {coding}"] += 1
+                return None
+            cut |= len(body) >= self._most
         truncated = "length" if cut else record.rec_headers.get_header("WARC-Truncated")
         return Page(Url(url, 0), outcome, status, headers, body, truncated)
 
@@ -345,9 +360,10 @@ class WarcFile:
         if at is None:
             self.left_out["a repetition of a page that is in none of the files before"] += 1
             return None
-        with self._files[at.file].open("rb") as file:
+        path = self._files[at.file]
+        with path.open("rb") as packed, _unpacked(packed, path) as file:
             file.seek(at.offset)
-            _, original = next(_records(file))
+            _, original = next(_records(file, path))
             return self._read(original, url)
 
 
@@ -356,27 +372,85 @@ def _quiet() -> "redirect_stderr[StringIO]":
     return redirect_stderr(StringIO())
 
 
-def _records(file: Any) -> Iterator[tuple[int, Any]]:
+def _decoded(body: bytes, coding: str, most: int) -> bytes | None:
+    """The payload without a coding that warcio does not undo; None if it cannot be undone."""
+    begin = body[:_READABLE].decode("utf-8", "replace").rstrip("\ufffd")
+    if not body or begin.replace("\n", "").replace("\r", "").replace("\t", "").isprintable():
+        return body
+    if coding == "zstd" and body.startswith(_ZSTD):
+        with (
+            suppress(zstandard.ZstdError),
+            zstandard.ZstdDecompressor().stream_reader(body) as plain,
+        ):
+            return plain.read(most)
+    return None
+
+
+def _unpacked(packed: BinaryIO, path: Path) -> AbstractContextManager[Any]:
+    """The records of a file that is open: the file, or its content if that was compressed as a
+    whole, in which records are found by their places in the content."""
+    return _Content(fileobj=packed) if _is_whole(path) else nullcontext(packed)
+
+
+class _Content(gzip.GzipFile):
+    """Of a file that is cut off, it gives all that comes before."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        return self.read1(-1 if size is None else size)
+
+
+@lru_cache(16)
+def _is_whole(path: Path) -> bool:
+    """Whether the first member of a compressed file has more than one record."""
+    with path.open("rb") as file, suppress(Exception), _quiet():
+        member = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        plain = b""
+        while len(plain) < _LOOKED_AT and not member.eof and (data := file.read(_READ)):
+            plain += member.decompress(data, _LOOKED_AT)
+        records: Any = _iterator(BytesIO(plain), path)
+        next(records)
+        records.read_to_end()
+        return bool(records.next_line)
+    return False
+
+
+def _iterator(file: Any, path: Path) -> Any:
+    """The records of a file; those of the older form as warcio makes them records of a WARC."""
+    return ArchiveIterator(file, arc2warc=path.name.endswith(_ARCS))
+
+
+def _records(file: Any, path: Path) -> Iterator[tuple[int, Any]]:
     """The records of an open file from its position on, each with its offset.
 
     A record must be read before the next one is taken. Raises SourceError.
     """
-    iterator: Any = ArchiveIterator(file)
+    iterator = _iterator(file, path)
     while True:
         try:
             with _quiet():
                 record = next(iterator, None)
+        except gzip.BadGzipFile as error:
+            raise SourceError(_damaged(iterator.offset, error)) from None
         except OSError:
             raise
         # At damaged places warcio raises many types: its own, zlib.error, AttributeError ...
         except Exception as error:
-            reason = str(error).strip().partition("\n")[0]
-            if "non-chunked gzip" in reason:
-                reason = "not compressed by records; `warcio recompress` repairs that"
-            raise SourceError(f"damaged after byte {iterator.offset}: {_shown(reason)}") from None
+            raise SourceError(_damaged(iterator.offset, error)) from None
         if record is None:
-            return
+            break
         yield iterator.offset, record
+    try:
+        # warcio takes the place where a compressed file is cut off for its end.
+        file.read(1)
+    except EOFError as error:
+        raise SourceError(_damaged(iterator.offset, error)) from None
+
+
+def _damaged(offset: int, error: Exception) -> str:
+    reason = str(error).strip().partition("\n")[0]
+    if "non-chunked gzip" in reason:
+        reason = "some records are compressed by themselves, and some are not"
+    return f"damaged after byte {max(0, offset)}: {_shown(reason)}"
 
 
 def _shown(reason: str) -> str:
@@ -604,8 +678,7 @@ def _pairs(text: object) -> list[tuple[str, str]] | None:
     return pairs
 
 
-_ARCHIVES = (".warc", ".warc.gz")
-_KINDS = "WARC files (.warc, .warc.gz), and folders with those, with a mirror or saved pages"
+_KINDS = "WARC files (.warc, .arc, also .gz), and folders with those, with a mirror or saved pages"
 
 
 def find(paths: Sequence[str], payloads: Payloads, most: int) -> list[PageSource]:

@@ -92,7 +92,7 @@ def test_archives_can_be_searched_and_indexed_again(ask: Ask) -> None:
 def test_damaged_and_odd_files_are_reported(ask: Ask) -> None:
     archive = Archive(Path("a.warc"), plain=True)
     archive.add("response", "http://h/1", html("Zebra"))
-    archive.add("response", "http://h/2", b"?", headers=("Content-Encoding: br",))
+    archive.add("response", "http://h/2", b"\x8b\x02\x80?", headers=("Content-Encoding: br",))
     archive.close()
     with Path("a.warc").open("ab") as file:
         file.write(b"no record\r\n\r\n")

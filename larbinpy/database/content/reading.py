@@ -80,6 +80,10 @@ _MOST_ENTRIES = 1000
 _LONGEST_ENTRY = 1 << 16
 _LONGEST_SUMMARY = 1000
 _ENTRIES = frozenset({"item", "entry"})
+#: Markup, if it is the text of HTML without any.
+_ESCAPED = re.compile(
+    r"\s*<(?:p|div|span|a|b|i|em|strong|br|img|h[1-6]|ul|ol|table|article)\b[^>]*>", re.I
+)
 _TEXTS = ("encoded", "content", "description", "summary")
 _UPDATED = ("lastBuildDate", "updated", "pubDate", "date")
 
@@ -169,7 +173,11 @@ def _visible(text: str) -> str:
     """The text of an entry, which most feeds have as HTML."""
     if "<" not in text and "&" not in text:
         return text
-    return turbohtml.parse_fragment(text).to_text()
+    shown: str = turbohtml.parse_fragment(text).to_text()
+    if "<" not in text and _ESCAPED.match(shown):
+        # Escaped once more than the feed says.
+        shown = turbohtml.parse_fragment(shown).to_text()
+    return shown
 
 
 #: A page may be dated a day later than its fetch: the day begins earlier in the east.

@@ -190,3 +190,22 @@ def test_other_types_say_nothing(body: bytes, kind: str) -> None:
     assert (found.title, found.text, found.rest, found.links) == ("page", "", "", [])
     assert content(body, kind, "http://www.example.test/").title == ""
     assert URL.endswith("page")
+
+
+@pytest.mark.parametrize(
+    ("description", "text"),
+    [
+        ("&lt;p&gt;the &lt;b&gt;anvil&lt;/b&gt;&lt;/p&gt;", "the anvil"),
+        (
+            "&amp;lt;p&amp;gt;the &amp;lt;b&amp;gt;anvil&amp;lt;/b&amp;gt;&amp;lt;/p&amp;gt;",
+            "the anvil",
+        ),
+        ("<![CDATA[<p>the <b>anvil</b></p><script>x()</script>]]>", "the anvil"),
+        ("<p>the <b>anvil</b></p>", "the anvil"),
+        ("3 &amp;lt; 4 and &amp;lt;b&amp;gt;", "3 < 4 and <b>"),
+        ("&lt;p&gt;Write &amp;lt;b&amp;gt;&lt;/p&gt;", "Write <b>"),
+    ],
+)
+def test_entries_are_escaped_once_or_twice(description: str, text: str) -> None:
+    entry = f"<item><title>T</title><description>{description}</description></item>"
+    assert content(f"<rss><channel>{entry}</channel></rss>", "text/xml").text == f"T\n{text}"

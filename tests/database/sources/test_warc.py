@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -79,7 +80,7 @@ def test_archives_of_other_programs(tmp_path: Path, payloads: Payloads) -> None:
     first.add("response", "http://h/zip", gzip.compress(b"zipped"), headers=zipped)
     chunked = ("Transfer-Encoding: chunked", "Content-Type: text/html")
     first.add("response", "http://h/chunked", b"3\r\nabc\r\n0\r\n\r\n", headers=chunked)
-    first.add("response", "http://h/br", b"?", headers=("Content-Encoding: br",))
+    first.add("response", "http://h/br", b"\x8b\x02\x80?\x03", headers=("Content-Encoding: br",))
     first.add("response", "http://h/moved", status="301 Moved", headers=("Location: /x",))
     first.add("response", "http://h/part", b"x", status="206 Partial")
     first.add("response", "http://h/error", b"x", status="503 Busy")
@@ -131,16 +132,62 @@ def test_a_record_that_is_cut_off_is_no_page(tmp_path: Path, payloads: Payloads)
         assert [each.spooled.page.body for each in source.pages()] == [b"whole"]
 
 
-def test_a_file_that_is_compressed_as_a_whole_is_explained(
-    tmp_path: Path, payloads: Payloads
-) -> None:
+def test_a_file_that_is_compressed_as_a_whole(tmp_path: Path, payloads: Payloads) -> None:
     archive = Archive(tmp_path / "a.warc", plain=True)
     archive.add("response", "http://h/1", b"1")
     archive.add("response", "http://h/2", b"2")
+    archive.add("revisit", "http://h/3", WARC_Refers_To_Target_URI="http://h/1")
+    whole = Path(archive.close()).read_bytes()
     path = tmp_path / "b.warc.gz"
-    path.write_bytes(gzip.compress(Path(archive.close()).read_bytes()))
-    with pytest.raises(SourceError, match="warcio recompress"):
-        taken(payloads, str(path))
+    path.write_bytes(gzip.compress(whole))
+    pages = said(taken(payloads, str(path)))
+    assert [(url, body) for url, _, body in pages] == [
+        ("http://h/1", b"1"),
+        ("http://h/2", b"2"),
+        ("http://h/3", b"1"),
+    ]
+    cut = tmp_path / "cut.warc.gz"
+    cut.write_bytes(gzip.compress(whole, 0)[:-300])
+    (source,) = find([str(cut)], payloads, 1 << 20)
+    pages_before_the_cut = source.pages()
+    assert next(pages_before_the_cut).spooled.page.body == b"1"
+    with pytest.raises(SourceError, match=r"damaged after byte \d"):
+        list(pages_before_the_cut)
+
+
+def test_codings_that_a_page_does_not_have(tmp_path: Path, payloads: Payloads) -> None:
+    """Some programs store pages decoded, with the headers of the reply; some servers send words."""
+    archive = Archive(tmp_path / "a.warc.gz")
+    for path, coding, body in (
+        ("br", "br", b"<p>plain"),
+        ("gzip", "gzip", b"<p>plain"),
+        ("zstd", "zstd", zstandard.compress(b"<p>packed")),
+        ("word", "UTF-8", b"<p>plain"),
+        ("none", "none", b"<p>plain"),
+        ("lost", "br", b"\x8b\x02\x80\xff\x03"),
+    ):
+        archive.add("response", f"http://h/{path}", body, headers=(f"Content-Encoding: {coding}",))
+    (source,) = find([archive.close()], payloads, 1 << 20)
+    bodies = [each.spooled.page.body for each in source.pages()]
+    assert bodies == [b"<p>plain", b"<p>plain", b"<p>packed", b"<p>plain", b"<p>plain"]
+    assert dict(source.left_out) == {"coded as br": 1}
+
+
+@pytest.mark.parametrize("name", ["a.arc", "a.arc.gz", "b.arc.gz"])
+def test_archives_of_the_older_form(tmp_path: Path, payloads: Payloads, name: str) -> None:
+    head = b"1 0 Internet Archive\nURL IP-address Archive-date Content-type Archive-length\n"
+    reply = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>arc"
+    parts = [b"filedesc://a.arc 0.0.0.0 20050101000000 text/plain %d\n%s\n" % (len(head), head)]
+    parts += [
+        b"http://h/%d 1.2.3.4 20050102030405 text/html %d\n%s\n" % (number, len(reply), reply)
+        for number in (1, 2)
+    ]
+    packed = {"a.arc": b"".join(parts), "a.arc.gz": b"".join(map(gzip.compress, parts))}
+    path = tmp_path / name
+    path.write_bytes(packed.get(name) or gzip.compress(b"".join(parts)))
+    pages = taken(payloads, str(path))
+    assert [url for url, _, _ in said(pages)] == ["http://h/1", "http://h/2"]
+    assert (pages[0].page.body, pages[0].at) == (b"<p>arc", 1_104_635_045)
 
 
 @settings(max_examples=200, deadline=None)
