@@ -385,6 +385,13 @@ class Config:
     insecure_tls: bool = setting(
         "insecureTLS", SWITCH, False, "do not verify TLS certificates", by_site=True
     )
+    http_version: str = setting(
+        "httpVersion",
+        choice("1.0", "1.1", "2"),
+        "2",
+        "newest version of HTTP to offer; 2 by TLS alone",
+        by_site=True,
+    )
     client_cert: str | None = setting(
         "clientCert",
         CLIENT_CERT,

@@ -100,6 +100,9 @@ class CheckJudge(Judge):
         if self._check.only_asks(url):
             if url.attempt == 0 and _may_refuse_head(page):
                 return Judgement.AGAIN
+            # This was the first GET.
+            if url.attempt == 1 and page.misread:
+                return Judgement.AGAIN
             # An empty file has no first byte.
             if page.outcome in READABLE or (
                 page.status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE

@@ -235,6 +235,7 @@ class SiteOptions:
             proxy_login=proxy.login if proxy else "",
             ca_file=config.ca_file,
             insecure_tls=config.insecure_tls,
+            http_version=config.http_version,
             client_cert=config.client_cert,
             client_key=config.client_key or config.client_cert,
             source_addresses=config.source_address,

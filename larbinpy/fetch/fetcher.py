@@ -12,7 +12,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
-from functools import partial
+from dataclasses import replace
+from functools import lru_cache, partial
+from typing import TypeVar
 
 import pycurl
 
@@ -47,8 +49,13 @@ _DETAIL = 200
 
 #: Outcomes of replies that began, and did not end as they should.
 _BROKEN = frozenset({Outcome.EARLY_STOP, Outcome.TIMEOUT})
+#: Outcomes after which a site may be asked in another way.
+_ADAPTED = frozenset({Outcome.EARLY_STOP, Outcome.BAD_TLS})
 #: Begins the detail of a page whose reply always ends early.
 CUT_TWICE = "the server ends it early, twice at the same byte"
+
+
+T = TypeVar("T")
 
 
 class Fetcher:
@@ -62,6 +69,9 @@ class Fetcher:
     earlyStop and is `misread`. When it is requested again, no coding is offered, and `transfer`
     decodes what comes; or the length is ignored. So does a page whose body is cut off. If it is
     cut off at the same byte again, the server always does so, and the body is the page.
+
+    A site whose HTTP/2 fails is asked by HTTP/1.1 from then on, and one that chooses DHE with a
+    weak group, without it.
     """
 
     def __init__(
@@ -88,6 +98,9 @@ class Fetcher:
         # The options of the last request of each handle.
         self._options: dict[pycurl.Curl, RequestOptions] = {}
         self._size = 0
+        # What is changed in the options of some sites, and the options that come of that.
+        self._manners: dict[str, options.Changes] = {}
+        self._changed = lru_cache(1000)(_changed)
         # The last attempts whose replies were broken.
         self._broken: dict[str, Attempt] = {}
         self._timer_ms: int | None = None
@@ -136,6 +149,9 @@ class Fetcher:
         """
         assert self.free > 0, self
         curl = self._free.pop()
+        if self._manners:
+            changes = self._manners.get(request.url.site, ())
+            request.options = self._changed(request.options, changes)
         transfer = Transfer(request, now)
         try:
             if self._options.get(curl) is not request.options:
@@ -287,20 +303,12 @@ class Fetcher:
 
     def _finish(self, curl: pycurl.Curl, code: int, message: str) -> Page:
         transfer = self._busy[curl]
+        request = transfer.request
         # The next transfer on this socket begins without events.
         self._events.pop(curl.getinfo(pycurl.ACTIVESOCKET), None)
-        failure = None
-        if code != pycurl.E_OK:
-            os_errno = curl.getinfo(pycurl.OS_ERRNO)
-            failure, message = meaning(code, message, os_errno), concise(code, message, os_errno)
-            given = transfer.request.options
-            unconnected = failure is Outcome.NO_CONNECTION or not curl.getinfo(pycurl.CONNECT_TIME)
-            if given.proxy_url and unconnected:
-                tunnel, login = curl.getinfo(pycurl.HTTP_CONNECTCODE), bool(given.proxy_login)
-                message = by_proxy(given.proxy_url, code, message, tunnel=tunnel, login=login)
-        page = transfer.page(failure, message)
+        failed = code != pycurl.E_OK
+        page = transfer.page(*(_failure(curl, request, code, message) if failed else (None, "")))
         page.detail = printable_detail(page.detail)
-        request = transfer.request
         intended = request.options.proxy_address or request.address.strip("[]")
         page.ip = curl.getinfo(pycurl.PRIMARY_IP) or intended
         page.ms = round(max(curl.getinfo(pycurl.TOTAL_TIME) * 1000, 0))
@@ -311,8 +319,18 @@ class Fetcher:
         self._brake.charge(curl, page.received)
         if page.outcome in _BROKEN:
             self._weigh(page, code, transfer.earlier)
+        if failed and page.outcome in _ADAPTED:
+            by_two = curl.getinfo(pycurl.INFO_HTTP_VERSION) == pycurl.CURL_HTTP_VERSION_2_0
+            self._adapt(page, message, options.milder(code, message, by_two=by_two))
         self._return(curl)
         return page
+
+    def _adapt(self, page: Page, message: str, changes: options.Changes) -> None:
+        """Ask a site in another way from now on, if there are `changes`."""
+        if changes:
+            known = self._manners.get(page.url.site, ())
+            _put(self._manners, page.url.site, known + changes, self._settings.most_broken)
+            page.misread = not options.asks_for_calm(message)
 
     def _weigh(self, page: Page, code: int, earlier: Attempt | None) -> None:
         """Take a body that ends where it did before as the page; remember what may come again."""
@@ -329,7 +347,8 @@ class Fetcher:
             page.misread = True
         if is_lenient or ending is not None:
             code = code if is_lenient or earlier is None else earlier.code
-            self._remember(page.url.href, Attempt(code, ending))
+            most = self._settings.most_broken
+            _put(self._broken, page.url.href, Attempt(code, ending), most)
 
     def _return(self, curl: pycurl.Curl) -> None:
         self._brake.end(curl)
@@ -338,11 +357,6 @@ class Fetcher:
             self._free.append(curl)
         else:
             self._close(curl)
-
-    def _remember(self, href: str, attempt: Attempt) -> None:
-        self._broken[href] = attempt
-        if len(self._broken) > self._settings.most_broken:
-            del self._broken[next(iter(self._broken))]
 
     def _handle(self) -> pycurl.Curl:
         curl = self._new_handle()
@@ -368,6 +382,29 @@ class Fetcher:
         header = jar.noting(transfer.header, transfer.request.url)
         curl.setopt(pycurl.HEADERFUNCTION, self._brake.noting(curl, header))
         curl.setopt(pycurl.WRITEFUNCTION, self._brake.noting(curl, transfer.write))
+
+
+def _failure(curl: pycurl.Curl, request: Request, code: int, message: str) -> tuple[Outcome, str]:
+    """The outcome of libcurl's error, and its reason."""
+    os_errno = curl.getinfo(pycurl.OS_ERRNO)
+    failure, reason = meaning(code, message, os_errno), concise(code, message, os_errno)
+    given = request.options
+    unconnected = failure is Outcome.NO_CONNECTION or not curl.getinfo(pycurl.CONNECT_TIME)
+    if given.proxy_url and unconnected:
+        tunnel, login = curl.getinfo(pycurl.HTTP_CONNECTCODE), bool(given.proxy_login)
+        reason = by_proxy(given.proxy_url, code, reason, tunnel=tunnel, login=login)
+    return failure, reason
+
+
+def _changed(chosen: RequestOptions, changes: options.Changes) -> RequestOptions:
+    return replace(chosen, **dict(changes)) if changes else chosen
+
+
+def _put(memory: dict[str, T], key: str, value: T, most: int) -> None:
+    """Remember a value, and forget the oldest if there are more than `most`."""
+    memory[key] = value
+    if len(memory) > most:
+        del memory[next(iter(memory))]
 
 
 def printable_detail(message: str) -> str:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from http import HTTPStatus
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pycurl
 
@@ -102,6 +102,10 @@ class RequestOptions:
     #: PEM file of the authorities to trust instead of the system's.
     ca_file: str | None = None
     insecure_tls: bool = False
+    #: The newest version that is offered: "1.0", "1.1" or "2", which servers take by TLS alone.
+    http_version: str = "2"
+    #: Offer keys by DHE in TLS 1.2, too.
+    with_dhe: bool = True
     #: PEM files of the client's certificate and of its key, which may be one.
     client_cert: str | None = None
     client_key: str | None = None
@@ -185,8 +189,19 @@ _OUTCOMES: dict[int, Outcome] = {
     _CLIENT_CERTIFICATE: Outcome.BAD_TLS,
 }
 
-#: OpenSSL's message for a peer that closed during a handshake.
+#: OpenSSL's messages for a peer that closed during a handshake, for one that chose DHE with a
+#: group below our bound (browsers offer no DHE), and for a chain with an unknown end.
 _CUT_HANDSHAKE = "unexpected eof"
+_WEAK_DHE = "dh key too small"
+_NO_ISSUER = "unable to get local issuer certificate"
+_INCOMPLETE = (
+    "the server does not send the certificate between its own and a known authority's (browsers "
+    "find it elsewhere), or its authority is unknown"
+)
+#: Errors of HTTP/2: of a connection, and of one stream.
+_OF_TWO = frozenset({pycurl.E_HTTP2, 92})
+#: The words of a server that asks for fewer requests.
+_CALM = "ENHANCE_YOUR_CALM"
 
 
 def meaning(code: int, message: str, os_errno: int) -> Outcome:
@@ -199,6 +214,27 @@ def meaning(code: int, message: str, os_errno: int) -> Outcome:
     if code == pycurl.E_SSL_CONNECT_ERROR and (os_errno or _CUT_HANDSHAKE in message):
         return Outcome.NO_CONNECTION
     return _OUTCOMES.get(code, Outcome.EARLY_STOP)
+
+
+#: Values of `RequestOptions` for a site that fails with others.
+Changes = tuple[tuple[str, Any], ...]
+
+
+def milder(code: int, message: str, *, by_two: bool) -> Changes:
+    """What to change after an error, so that the site may answer; empty if nothing helps.
+
+    `by_two`: the reply had begun by HTTP/2.
+    """
+    if code == pycurl.E_SSL_CONNECT_ERROR and _WEAK_DHE in message:
+        return (("with_dhe", False),)
+    if code in _OF_TWO or (by_two and code not in LENIENCY):
+        return (("http_version", "1.1"),)
+    return ()
+
+
+def asks_for_calm(message: str) -> bool:
+    """Whether an error of HTTP/2 says that the server gets too many requests."""
+    return _CALM in message
 
 
 def by_proxy(proxy: str, code: int, message: str, *, tunnel: int, login: bool) -> str:
@@ -223,7 +259,9 @@ def proxy_unauthorized(login: bool) -> str:
 
 
 def concise(code: int, message: str, os_errno: int) -> str:
-    """libcurl's `message`, or the system's if there was no connection: it names the reason."""
+    """libcurl's `message`, or a plainer one; the system's if there was no connection."""
+    if code == pycurl.E_PEER_FAILED_VERIFICATION and _NO_ISSUER in message:
+        return f"certificate: {_INCOMPLETE}"
     return os.strerror(os_errno) if code == pycurl.E_COULDNT_CONNECT and os_errno else message
 
 
@@ -246,6 +284,12 @@ _AUTH = {
     "negotiate": pycurl.HTTPAUTH_NEGOTIATE,
 }
 
+_VERSIONS = {
+    "1.0": pycurl.CURL_HTTP_VERSION_1_0,
+    "1.1": pycurl.CURL_HTTP_VERSION_1_1,
+    "2": pycurl.CURL_HTTP_VERSION_2TLS,
+}
+
 Setter = Callable[[int, object], None]
 
 
@@ -260,7 +304,6 @@ def common(settings: FetchSettings) -> list[tuple[int, object]]:
         (pycurl.FOLLOWLOCATION, 0),
         # Request exactly the path that was checked.
         (pycurl.PATH_AS_IS, 1),
-        (pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS),
         (pycurl.HTTP09_ALLOWED, 1),
         # Requests have addresses and no names. Even so, libcurl would cache each for a minute,
         # and search the cache whenever a connection ends.
@@ -275,6 +318,7 @@ def shared(options: RequestOptions) -> list[tuple[int, object]]:
     return [
         (pycurl.CONNECTTIMEOUT_MS, round(options.timeout_connect * 1000)),
         (pycurl.USERAGENT, options.user_agent),
+        (pycurl.HTTP_VERSION, _VERSIONS[options.http_version]),
         *([(pycurl.NOBODY, 1)] if options.head else []),
         *([] if options.body is None else [(pycurl.POSTFIELDS, options.body)]),
         *([(pycurl.COOKIEFILE, "")] if options.jar else []),
@@ -297,6 +341,8 @@ def _tls(options: RequestOptions) -> list[tuple[int, object]]:
         # pycurl takes text only if it is ASCII.
         authorities = os.fsencode(options.ca_file)
         chosen += [(pycurl.CAINFO, authorities), (pycurl.PROXY_CAINFO, authorities)]
+    if not options.with_dhe:
+        chosen.append((pycurl.SSL_CIPHER_LIST, "DEFAULT:!kDHE"))
     if options.client_cert:
         chosen += [
             (pycurl.SSLCERT, os.fsencode(options.client_cert)),

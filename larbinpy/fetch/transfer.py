@@ -217,6 +217,16 @@ def ending_of(page: Page) -> int | None:
     return hash64(page.body) if page.truncated == "disconnect" and page.body else None
 
 
+#: How servers begin that speak another protocol of lines: SSH, SMTP, FTP and NNTP, POP3 and Redis,
+#: IMAP, VNC, rsync, SIP and RTSP, IRC, Memcached. No document without headers (HTTP/0.9) does.
+_BANNER = re.compile(
+    rb"SSH-\d|(?:1[02]0|20[01]|220|4[02][01]|5\d\d)[ -]|[+-](?:OK|ERR)\b|\* (?:OK|PREAUTH|BYE)\b|"
+    rb"RFB \d|@RSYNCD:|(?:SIP|RTSP)/\d|:\S+ (?:NOTICE|\d{3}) |(?:NOTICE|ERROR)\b"
+)
+#: So many bytes tell.
+_TELLING = 64
+#: How documents begin that may be binary.
+_DOCUMENTS = (*(begin for begin, _, _ in _FILES), *_MARKS, b"RIFF", b"ICY ", _BEGINNINGS["gzip"])
 _STATUS = re.compile(rb"HTTP/\S+\s+(\d{3})")
 _CHOICES = 300
 _NOT_MODIFIED = 304
@@ -291,6 +301,8 @@ class Transfer:
         self._truncated: str | None = None
         self._stop: Outcome | None = None
         self._detail = ""
+        # No headers came, and not enough of the body to tell whether it is a document.
+        self._headless = False
 
     def header(self, line: bytes) -> int | None:
         """Take one header line; 0 stops the transfer."""
@@ -339,6 +351,8 @@ class Transfer:
         if room > 0:
             self._chunks.append(chunk[:room])
             self.size += len(self._chunks[-1])
+        if self._headless and not self._may_be_document():
+            return 0
         if len(chunk) <= room:
             return None
         return self._write_beyond(chunk[max(room, 0) :])
@@ -448,14 +462,18 @@ class Transfer:
         return Outcome.SUCCESS if self.complete else Outcome.EARLY_STOP
 
     def _refuse_headers(self) -> int:
-        """Discard all of the reply, including its status."""
-        self.status = 0
-        self.headers = []
-        self.head = []
-        self.complete = False
-        self._stop = Outcome.TOO_BIG
+        self._discard(Outcome.TOO_BIG)
         self._detail = f"{LONG_HEADERS} {MAX_HEADER_LINES} lines or {MAX_HEADER_BYTES:,} bytes"
         return 0
+
+    def _discard(self, outcome: Outcome) -> None:
+        """Stop, and discard all of the reply, including its status."""
+        self.status = self.size = 0
+        self.headers = []
+        self.head = []
+        self._chunks.clear()
+        self.complete = False
+        self._stop = outcome
 
     def _field(self, line: str) -> None:
         if line[0] in " \t" and self.headers:  # obs-fold (RFC 9112, 5.2)
@@ -476,7 +494,19 @@ class Transfer:
     def _begin_headless(self) -> bool:
         """A body without headers before it is HTTP/0.9, which has no status."""
         self.status = 200
+        self._headless = True
         return self._check_type() is None
+
+    def _may_be_document(self) -> bool:
+        """Whether a reply without headers is no greeting of another protocol."""
+        begin = b"".join(self._chunks)[:_TELLING]
+        self._headless = len(begin) < _TELLING
+        if not _BANNER.match(begin) and (begin.startswith(_DOCUMENTS) or not _BINARY.search(begin)):
+            return True
+        self._discard(Outcome.NO_CONNECTION)
+        line = begin.partition(b"\n")[0].rstrip().decode("latin-1")
+        self._detail = f"what answers is no HTTP server; it says {line!r}"
+        return False
 
     def _check_type(self) -> int | None:
         """Complete the headers; ask `accept` whether a body that is shown is wanted."""

@@ -3,7 +3,7 @@
 import pycurl
 import pytest
 
-from larbinpy.fetch.options import by_proxy, meaning
+from larbinpy.fetch.options import by_proxy, concise, meaning
 from larbinpy.page import Outcome
 
 
@@ -56,3 +56,13 @@ def test_a_cut_handshake_is_no_verdict_on_the_peer() -> None:
     assert meaning(pycurl.E_SSL_CONNECT_ERROR, "reset by peer", 104) is Outcome.NO_CONNECTION
     message = "TLS connect error: error:0A000126:SSL routines::unexpected eof while reading"
     assert meaning(pycurl.E_SSL_CONNECT_ERROR, message, 0) is Outcome.NO_CONNECTION
+
+
+def test_a_certificate_that_is_left_out_is_told_plainly() -> None:
+    message = "SSL certificate OpenSSL verify result: unable to get local issuer certificate (20)"
+    assert concise(pycurl.E_PEER_FAILED_VERIFICATION, message, 0) == (
+        "certificate: the server does not send the certificate between its own and a known "
+        "authority's (browsers find it elsewhere), or its authority is unknown"
+    )
+    other = "SSL certificate OpenSSL verify result: certificate has expired (10)"
+    assert concise(pycurl.E_PEER_FAILED_VERIFICATION, other, 0) == other

@@ -240,7 +240,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> ssl.SSLContext:
     """The context of a server for HTTP/2."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*self_signed(tmp_path_factory.mktemp("tls"), "site.test"))
-    context.set_alpn_protocols(["h2"])
+    context.set_alpn_protocols(["h2", "http/1.1"])
     return context
 
 
@@ -254,6 +254,30 @@ def test_a_flood_without_content_ends(loop: Loop, two: ssl.SSLContext, name: str
     assert (page.outcome, page.body) == (Outcome.EARLY_STOP, b"")
     assert page.detail == "a flood of packets with hardly any content"
     assert page.received < 100 < server.sent
+
+
+FIELD = b"\x88\0\x0aconnection\x01x"
+BROKEN = {
+    "a field of HTTP/1": SETTINGS + frame(1, 4, 1, FIELD),
+    "a stream that is reset": SETTINGS + frame(3, 0, 1, b"\0\0\0\2"),
+    "half of a page": SETTINGS + STATUS_200 + frame(0, 0, 1, b"half"),
+    "HTTP/1": OK + b"\r\n",
+}
+CALM = SETTINGS + frame(7, 0, 0, b"\0\0\0\0\0\0\0\x0b")
+
+
+@pytest.mark.parametrize("name", [*BROKEN, "calm"])
+def test_a_site_whose_http_2_fails_is_asked_by_http_1(
+    loop: Loop, two: ssl.SSLContext, name: str
+) -> None:
+    loop.options = replace(loop.options, insecure_tls=True)
+    faulty = once(BROKEN.get(name, CALM), Act.REQUEST)
+    server = loop.serve(faulty, once(reply(b"whole")), tls=two)
+    first = loop.fetch(server.url())
+    # A server that wants fewer requests gets its pause.
+    assert (first.outcome, first.misread) == (Outcome.EARLY_STOP, name != "calm")
+    assert [loop.fetch(server.url(path)).body for path in ("/", "/2")] == [b"whole"] * 2
+    assert [request[:6] for request in server.requests[-2:]] == [b"GET / ", b"GET /2"]
 
 
 def test_a_page_in_small_pieces_is_no_flood(loop: Loop) -> None:

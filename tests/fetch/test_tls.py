@@ -17,6 +17,19 @@ from tests.support.webserver import OPTIONS, Act, Loop, once, reply
 Files = tuple[Path, Path]
 MakeLoop = Callable[..., Loop]
 
+#: A group of 1024 bits, which OpenSSL refuses after it offered DHE.
+GROUP = """\
+-----BEGIN X9.42 DH PARAMETERS-----
+MIIBJgKBgQDSxLOxQg5CSEXaiOmDdmLnS/Fow9TYIe1YJtqPlxcumxhSiKrgG0Ke
+bHHYqmt9mw7FpobnMN3H6bE2PBeyY+qJtgIZKjDBe7v34L+MSG932HNH9XZHHry1
+fO/hoVvLi6/BjTOPqarXBViJdTQosnUIKUTAkTwSNYg3tBqzHy53fQKBgBuWPRF1
+IoLWYk5HC9fkqgcxj6tir/FMOcnVn0p/xluqmDmePyuF9Bc/eP/zNCY5Pu1/TV8g
+MO63yggF27wZrcHw7/TPFEyHIaBXduT/cOrnrdXt31JpUxbNL/PGM/IYLT9Jvuqz
+jC7ZrhgMlqmgUcDNOiAYWndwZNyhmbKf2q7kAh0AoB9FgFKNiWI4Ajffqf0x6J+q
+ZYYB624ZoFkgRw==
+-----END X9.42 DH PARAMETERS-----
+"""
+
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Files:
@@ -96,6 +109,28 @@ def test_a_handshake_that_stalls(make_loop: MakeLoop) -> None:
     server = loop.serve([Act.HANG])
     page = loop.fetch(server.url().replace("http:", "https:"))
     assert page.outcome is Outcome.TIMEOUT
+
+
+def test_a_server_that_prefers_a_weak_group_is_asked_without_dhe(
+    make_loop: MakeLoop, tmp_path: Path
+) -> None:
+    """It is known from the first failure on. Others are offered DHE: some know nothing else."""
+    files = self_signed(tmp_path, "site.test", key="rsa:2048")
+    group = tmp_path / "dh.pem"
+    group.write_text(GROUP)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    dhe = "DHE-RSA-AES256-GCM-SHA384"
+    context.set_ciphers(f"{dhe}:EC{dhe}:@SECLEVEL=0")
+    context.options |= ssl.OP_CIPHER_SERVER_PREFERENCE
+    context.load_cert_chain(*files)
+    context.load_dh_params(str(group))
+    loop = make_loop(ca_file=str(files[0]))
+    server = loop.serve(once(reply(b"sealed")), tls=context)
+    first = loop.fetch(server.url())
+    assert (first.outcome, first.misread) == (Outcome.BAD_TLS, True)
+    assert [loop.fetch(server.url(path)).body for path in ("/", "/2")] == [b"sealed"] * 2
+    assert server.accepted == 3
 
 
 def test_a_proxy_by_tls_is_verified_by_its_name(

@@ -204,6 +204,43 @@ def test_a_body_without_headers_may_be_refused() -> None:
     assert subject.page(Outcome.EARLY_STOP).outcome is Outcome.BAD_TYPE
 
 
+@pytest.mark.parametrize(
+    "greeting",
+    [
+        b"SSH-2.0-OpenSSH_9.6\r\n",
+        b"220 mx.test ESMTP\r\n",
+        b"554-refused\r\n",
+        b"+OK ready\r\n",
+        b"-ERR wrong number of arguments\r\n",
+        b"* OK IMAP4rev1\r\n",
+        b"RFB 003.008\n",
+        b"@RSYNCD: 31.0\n",
+        b"RTSP/1.0 400 Bad Request\r\n",
+        b":irc.test NOTICE * :*** Looking up",
+        b"ERROR\r\n",
+        b"J\0\0\0\x0a8.0.36\0",
+        b"\x15\x03\x01\0\x02\x02\x0a",
+    ],
+)
+@pytest.mark.parametrize("size", [1, 64])
+def test_a_greeting_of_another_protocol_is_no_page(greeting: bytes, size: int) -> None:
+    subject = transfer()
+    pieces = [greeting[at : at + size] for at in range(0, len(greeting), size)]
+    assert not feed(subject, b"", *pieces)
+    page = subject.page(Outcome.EARLY_STOP, "stopped")
+    assert (page.outcome, page.status, page.body) == (Outcome.NO_CONNECTION, 0, b"")
+    assert page.detail.startswith("what answers is no HTTP server; it says '")
+
+
+@pytest.mark.parametrize(
+    "body", [b"<html>220 x", b"ICY 200 OK\r\nicy-name: x", b"GIF89a\1\0\1\0", b"7 wonders", b"\n"]
+)
+def test_a_document_without_headers_stays_one(body: bytes) -> None:
+    subject = transfer()
+    assert feed(subject, b"", body, b" and more" * 7, b"\0")
+    assert subject.page(None).outcome is Outcome.SUCCESS
+
+
 def test_a_connection_closed_within_the_headers() -> None:
     subject = transfer()
     feed(subject, b"HTTP/1.1 200 OK\r\n")

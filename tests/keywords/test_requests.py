@@ -89,6 +89,13 @@ def test_headers_and_languages_go_with_all_requests(web: Web, crawl: Worlds) -> 
     assert values(world, "accept") == dict.fromkeys(everywhere, "text/plain")
 
 
+@effect_of("httpVersion")
+def test_the_version_of_http_is_offered(web: Web, crawl: Worlds) -> None:
+    web.page("a.test/")
+    for line, version in (("httpVersion 1.0", "HTTP/1.0"), ("", "HTTP/1.1")):
+        assert {asked.version for asked in crawl(line).asked} == {version}
+
+
 def test_a_site_has_its_own_headers(web: Web, crawl: Worlds) -> None:
     """A list in a block replaces the one outside; one handle serves both sites in turn."""
     web.page("a.test/", "//b.test/", "/2")

@@ -56,6 +56,7 @@ class Asked:
     headers: dict[str, str]
     answered: float = float("inf")
     method: str = "GET"
+    version: str = "HTTP/1.1"
 
     @property
     def host(self) -> str:
@@ -221,8 +222,9 @@ class Server:
         line, *fields = head.split("\r\n")
         pairs = (field.partition(":") for field in fields)
         headers = {name.lower(): value.strip() for name, _, value in pairs}
-        method, target, _ = line.split(" ")
-        asked = Asked(self._clock(), connection.address, target, headers, method=method)
+        method, target, version = line.split(" ")
+        now = self._clock()
+        asked = Asked(now, connection.address, target, headers, method=method, version=version)
         self.asked.append(asked)
         made = self._web.make(asked.place) or Answer(status=404)
         answers = self._web.places.get(asked.place, [made])
