@@ -243,6 +243,11 @@ ENDS_SESSION = "it ends the session of a login, or has no sign of being logged i
 _SOFT_404 = "soft 404: "
 
 
+def leads_to_itself(with_cookie: bool) -> str:
+    """The detail of a redirect to its own URL; `with_cookie`: it sets one, which is not kept."""
+    return f"it redirects to itself{', to set a cookie (useCookies keeps it)' * with_cookie}"
+
+
 def soft_404(probe: str, target: str | None = None) -> str:
     """The detail of a page like the answer to `probe`, which does not exist; or a redirect."""
     if target is None:
@@ -315,12 +320,48 @@ def is_part(detail: str) -> bool:
     return detail.startswith(_PART)
 
 
+#: Statuses of no standard, of common servers and services.
+_OTHER_PHRASES = {
+    419: "Page Expired",
+    420: "Enhance Your Calm",
+    430: "Security Rejection",
+    440: "Login Time-out",
+    444: "No Response",
+    449: "Retry With",
+    450: "Blocked by Parental Controls",
+    460: "Client Closed Connection",
+    463: "Too Many Forwarded Addresses",
+    494: "Request Header Too Large",
+    495: "Certificate Error",
+    496: "Certificate Required",
+    497: "HTTP Request Sent to HTTPS Port",
+    498: "Invalid Token",
+    499: "Client Closed Request",
+    509: "Bandwidth Limit Exceeded",
+    520: "Unknown Error of the Web Server",
+    521: "Web Server Is Down",
+    522: "Connection Timed Out",
+    523: "Origin Is Unreachable",
+    524: "A Timeout Occurred",
+    525: "TLS Handshake Failed",
+    526: "Invalid Certificate of the Origin",
+    529: "Site Is Overloaded",
+    530: "Site Is Frozen",
+    561: "Unauthorized",
+    598: "Network Read Timeout",
+    599: "Network Connect Timeout",
+    999: "Request Denied",
+}
+_PHRASES = _OTHER_PHRASES | {int(each): each.phrase for each in HTTPStatus}
+#: What other statuses mean, by their first digit.
+_CLASSES = {3: "a redirect", 4: "the server refuses it", 5: "the server has an error"}
+
+
 def status_in_words(status: int) -> str:
-    """An HTTP status with its phrase."""
-    try:
-        return f"{status} {HTTPStatus(status).phrase}"
-    except ValueError:
-        return f"status {status}"
+    """An HTTP status with its phrase, or with what its class means."""
+    if status in _PHRASES:
+        return f"{status} {_PHRASES[status]}"
+    return f"{status} ({_CLASSES.get(status // 100, 'no status of HTTP')})"
 
 
 def failure(status: int, detail: str) -> str:
@@ -329,9 +370,10 @@ def failure(status: int, detail: str) -> str:
 
 
 def _with_login(status: int, detail: str | None) -> str:
-    """An HTTP status, and what became of the login if it wants one."""
-    wants = status in _WANT_LOGIN and detail
-    return f"{status_in_words(status)}: {detail}" if wants else status_in_words(status)
+    """An HTTP status, what became of the login if it wants one, why a redirect leads nowhere."""
+    nowhere = 300 <= status < 400 and not (detail or "").startswith("http")
+    more = detail if detail and (nowhere or status in _WANT_LOGIN) else ""
+    return f"{status_in_words(status)}: {more}" if more else status_in_words(status)
 
 
 def _robots_lacking(outcome: str, detail: str) -> bool:
@@ -473,6 +515,8 @@ class Page:
     #: A reply came that is not what its headers say: no sign of overload. The next request is
     #: made in another way, or shows whether the body always ends there.
     misread: bool = False
+    #: The reply changed the cookies that its site gets.
+    new_cookies: bool = False
     #: Makes the list of `links`, once the page is parsed.
     list_links: Callable[[], list[str]] = list
     #: Its encoding, once it is parsed.

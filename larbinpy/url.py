@@ -107,6 +107,15 @@ def resolve(text: str, base: str | None = None) -> str | None:
     return spelled
 
 
+def as_sent(text: str, base: str) -> str:
+    """Parse `text` against `base` as browsers ask for it: spelled as it is, without a fragment.
+
+    A login never leaves the program. Empty unless `resolve` takes it.
+    """
+    href = parse(text, base) if resolve(text, base) else None
+    return _bare(href) or "" if href else ""
+
+
 def typed(text: str) -> str | None:
     """Resolve a URL as people type it: ``docs.test/a`` and ``localhost:8080`` are http.
 
@@ -304,19 +313,25 @@ def is_plain_origin(origin: str) -> bool:
     return resolve(f"{origin}/") == f"{origin}/"
 
 
-def _spell(href: str) -> str | None:
-    """Return the canonical spelling of a WHATWG `href`; None if it is not http or https."""
+def _bare(href: str) -> str | None:
+    """Return a WHATWG `href` without fragment and login; None if it is not http or https."""
     if not href.startswith(("http://", "https://")):
         return None
     href = href.partition("#")[0]
     scheme, _, rest = href.partition("://")
     authority, slash, path = rest.partition("/")
-    authority = authority.rpartition("@")[2]
-    if "%" in path:
-        path = _ESCAPE.sub(_decode_unreserved, path)
-    if path.endswith("?") and path.find("?") == len(path) - 1:
-        path = path[:-1]
-    return f"{scheme}://{authority}{slash}{path}"
+    return f"{scheme}://{authority.rpartition('@')[2]}{slash}{path}"
+
+
+def _spell(href: str) -> str | None:
+    """Return the canonical spelling of a WHATWG `href`; None if it is not http or https."""
+    bare = _bare(href)
+    if bare is None:
+        return None
+    if "%" in bare:
+        origin = bare.index("/", 8)
+        bare = bare[:origin] + _ESCAPE.sub(_decode_unreserved, bare[origin:])
+    return bare[:-1] if bare.find("?") == len(bare) - 1 else bare
 
 
 def _decode_unreserved(match: re.Match[str]) -> str:
@@ -453,6 +468,8 @@ class Url:
     #: A redirect led here.
     redirect: bool = False
     purpose: Purpose = PAGE
+    #: As its server spells it, if that is not `href`: the same resource, asked for in this way.
+    spelling: str = ""
     #: Position in the store; 0 before it left the store.
     place: int = field(default=0, compare=False)
     #: Place in the journal of a fleet; 0 alone.

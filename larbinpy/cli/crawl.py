@@ -86,7 +86,12 @@ def defaults_of(given: Given) -> Defaults:
     variables = in_environment(given.environ)
     keywords = given.keywords | {name.partition("_")[2].lower() for name in variables}
     stays, keeps = keywords.isdisjoint(_SCOPE), "outputmode" not in keywords
-    config = Config(stay="host" if stays else "any", output_mode=("mirror",) if keeps else ())
+    config = Config(
+        stay="host" if stays else "any",
+        output_mode=("mirror",) if keeps else (),
+        # As a visitor of these hosts. A crawl of many sites sees what a first visitor sees.
+        use_cookies=stays,
+    )
     return Defaults(config, stays, keeps and "outputdir" not in keywords)
 
 
@@ -101,7 +106,7 @@ _CHECK = (
     ("noExternalLinks", "off"),
 )
 #: A link check goes through a whole site, which most often is the user's own.
-_CHECK_DEFAULTS = Config(depth_in_site=50, wait_duration=1.0)
+_CHECK_DEFAULTS = Config(depth_in_site=50, wait_duration=1.0, use_cookies=True)
 #: Outcomes of URLs that were found and not asked for, or whose answer a rule refused.
 _UNCHECKED = (
     *(Outcome.PRIVATE_ADDRESS, Outcome.SITE_LIMIT, Outcome.REJECTED),

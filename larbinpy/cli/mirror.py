@@ -167,7 +167,7 @@ def listed(account: Account) -> dict[str, object]:
 
 
 #: Defaults of a mirror: without end, faster and with longer files than a crawl, as the user chose
-#: its one site.
+#: its one site; and as a visitor who keeps cookies.
 _DEFAULTS = Config(
     depth_in_site=MOST_DEPTH,
     limit_by_shape=100_000,
@@ -175,6 +175,7 @@ _DEFAULTS = Config(
     robots_meta="nofollow",
     wait_duration=1.0,
     max_page_size=64 << 20,
+    use_cookies=True,
 )
 #: Settings of every mirror; only --set overrides them.
 _MIRROR = (

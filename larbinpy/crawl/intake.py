@@ -15,7 +15,17 @@ from larbinpy.frontier.soft404.probes import Probes, is_home
 from larbinpy.loop.steps import Slice
 from larbinpy.output.links import LinkNotes
 from larbinpy.output.plug import Outputs
-from larbinpy.page import LONG_SITEMAP, NOINDEX, READABLE, Fate, Outcome, Page, part_detail, reason
+from larbinpy.page import (
+    LONG_SITEMAP,
+    NOINDEX,
+    READABLE,
+    Fate,
+    Outcome,
+    Page,
+    leads_to_itself,
+    part_detail,
+    reason,
+)
 from larbinpy.parse import (
     Link,
     Parsed,
@@ -64,8 +74,10 @@ class Judge:
         self._frontier = frontier
         self._sessions = sessions
         self._probes = probes
-        # The last reply of a session; it comes again if the disk refuses it.
+        # The last reply of a session, and the last redirect that led back; they come again if the
+        # disk refuses them.
         self._judged: Page | None = None
+        self._led_back: Page | None = None
 
     def judge(self, page: Page) -> Judgement:
         """Judge a reply; a page that is kept may still be a duplicate."""
@@ -96,6 +108,8 @@ class Judge:
 
     def _of_page(self, page: Page) -> Judgement:
         """Whether a page, or a failure, is what it looks like."""
+        if page.outcome is Outcome.ERR_30X and self._leads_back(page):
+            return Judgement.AGAIN
         soft_404 = "" if self._probes is None else self._probes.judge(page)
         if soft_404:
             page.outcome, page.detail = Outcome.ERR_40X, soft_404
@@ -103,9 +117,17 @@ class Judge:
             page.detail = self._target(page)
         return Judgement.KEEP
 
+    def _leads_back(self, page: Page) -> bool:
+        """Whether the URL of a redirect is asked for again."""
+        if page is not self._led_back and self._frontier.admission.detours.again(page):
+            self._led_back = page
+        return page is self._led_back
+
     def _target(self, page: Page) -> str:
         """The URL that a redirect leads to, or why it leads nowhere."""
         target = redirect_target(page)
+        if target and target[0].url == page.url.href:
+            return leads_to_itself(bool(page.header("set-cookie")) and not page.url.hops)
         if target:
             return self._frontier.admission.target(page.url.href, target[0].url)
         if page.not_modified:
@@ -219,9 +241,8 @@ class Intake:
         if _is_shown(page, judgement):
             self._output_reply(page)
         if self._frontier.replied(page, now, self._wall(), judgement):
-            targets = _targets(page)
-            if targets:
-                self._admit(page.url, targets, now, redirect=True)
+            for target in _targets(page):
+                self._expect(self._frontier.redirect(page, target, now), now)
 
     def _note_refresh(self, page: Page) -> None:
         """Pass a 304 or a redirect to the refresher. This comes first, as the disk may refuse."""
@@ -352,12 +373,10 @@ class Intake:
         links: Sequence[Link],
         now: float,
         *,
-        redirect: bool = False,
         purpose: Purpose = PAGE,
     ) -> None:
         """Pass links to the frontier; the names of new ones are looked up in advance."""
-        names = self._frontier.admit(parent, links, now, redirect=redirect, purpose=purpose)
-        self._expect(names, now)
+        self._expect(self._frontier.admit(parent, links, now, purpose=purpose), now)
 
     def _write_down(self, page: Page) -> None:
         fate = Fate.of(page, self._wall())
@@ -374,8 +393,9 @@ def _about_seed(page: Page) -> str:
 
 
 def _is_shown(page: Page, judgement: Judgement) -> bool:
-    """Whether the outputs get a reply that is not a page: it is kept, or could not be read."""
-    if judgement is not Judgement.KEEP and not (judgement is Judgement.AGAIN and page.misread):
+    """Whether the outputs get a reply that is not a page: it is kept, or asked for again."""
+    is_again = judgement is Judgement.AGAIN and (page.misread or page.outcome is Outcome.ERR_30X)
+    if judgement is not Judgement.KEEP and not is_again:
         return False
     return page.url.purpose.aim not in (Aim.LOGIN, Aim.PROBE) and not page.vain
 

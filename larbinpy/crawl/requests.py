@@ -13,8 +13,7 @@ from larbinpy.frontier.scope import Reason, Scope
 from larbinpy.frontier.soft404.answers import COMPARED
 from larbinpy.output.plug import NO_REFRESH, Refresher
 from larbinpy.page import Outcome
-from larbinpy.parse import is_sitemap_name
-from larbinpy.parse.xml import MAX_DECODED
+from larbinpy.parse import LONGEST_SITEMAP, is_sitemap_name
 from larbinpy.url import Aim, Url, site_of
 
 #: RFC 9309, 2.5: at least 500 KiB of a robots.txt are read, whatever maxPageSize is. One byte more
@@ -66,7 +65,7 @@ class Requests:
         login = () if self._login_headers is None else self._login_headers(url)
         if purpose.aim is Aim.PROBE:
             return Request(url, address, any_reply, COMPARED, options, login)
-        beyond = max(MAX_DECODED - most, 0) if _is_sitemap(url) else 0
+        beyond = max(LONGEST_SITEMAP - most, 0) if _is_sitemap(url) else 0
         accept = partial(self._refuse, url, inf if beyond else most)
         headers = (*self._refresher.conditions(url.href), *login)
         if url.via is not None and self._names_referer(url) and not _has_referer(options):

@@ -10,6 +10,7 @@ The cookie jars of a crawl: one for all requests, and one for each site with a l
 The cookie jar as a part of the state: a cookies.txt that is written anew if cookies changed.
 """
 
+import re
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -18,10 +19,10 @@ from zlib import crc32
 
 import pycurl
 
-from larbinpy.fetch.transfer import Taker
+from larbinpy.fetch.transfer import Taker, Transfer
 from larbinpy.storage.files import write_atomic
 from larbinpy.storage.state import NumberedFile, SavedPart
-from larbinpy.url import Url
+from larbinpy.url import Url, split
 
 #: Begins the line of a cookie that scripts may not read, which looks like a comment.
 HTTP_ONLY = b"#HttpOnly_"
@@ -77,6 +78,8 @@ def write(path: str, lines: Iterable[bytes]) -> None:
 #: Estimated bytes of a cookie besides its header line and its URL, of which it has host and path.
 _EACH = 200
 _SET_COOKIE = b"set-cookie:"
+#: A Max-Age that does not even begin as a number. Of others, libcurl takes the number.
+_BAD_AGE = re.compile(rb"\s*max-age\s*=\s*(?!\"?-?[0-9])\S", re.IGNORECASE).match
 #: libcurl ignores longer ones.
 _LONGEST = 5000
 
@@ -92,11 +95,11 @@ class NoJar:
     def hand(self, curl: pycurl.Curl) -> None:
         """Make `curl` use the jar."""
 
-    def noting(self, take: Taker, url: Url) -> Taker:
-        """Wrap `take`, which gets the header lines of a reply from `url`, to count cookies."""
-        return take
+    def noting(self, transfer: Transfer) -> Taker:
+        """The taker of header lines of `transfer`, which counts the cookies in them as well."""
+        return transfer.header
 
-    def trim(self) -> None:
+    def tend(self) -> None:
         """Empty the jar if it is full. Must not be called from a callback of libcurl."""
 
     def lines(self) -> list[bytes]:
@@ -128,27 +131,39 @@ class Jar(NoJar):
         self.hand(self._curl)
         #: Bytes of the cookies in the jar.
         self._size = 0
-        # Hashes of host and name of all cookies: one that is sent again replaces the old one.
-        self._known: set[int] = set()
+        # Hashes of host and name of all cookies, each with that of its value: one that is sent
+        # again replaces the old one.
+        self._known: dict[int, int] = {}
+        # Cookies that libcurl drops although browsers keep them.
+        self._mended: list[bytes] = []
         self._fill()
 
     def hand(self, curl: pycurl.Curl) -> None:
         curl.setopt(pycurl.SHARE, self._share)
 
-    def noting(self, take: Taker, url: Url) -> Taker:
+    def noting(self, transfer: Transfer) -> Taker:
+        take, url = transfer.header, transfer.request.url
+
         def noted(line: bytes) -> int | None:
             if line[: len(_SET_COOKIE)].lower() == _SET_COOKIE and len(line) <= _LONGEST:
-                name = line[len(_SET_COOKIE) :].partition(b"=")[0].strip()
-                self._count(hash((url.host, name)), len(line) + len(url.href) + _EACH)
                 self.version += 1
+                pair = line[len(_SET_COOKIE) :].partition(b";")[0]
+                name, value = (each.strip() for each in pair.partition(b"=")[::2])
+                cookie = hash((url.host, name))
+                size = len(line) + len(url.href) + _EACH
+                transfer.new_cookies |= self._count(cookie, size, hash(value))
+                self._mended += _mended(line, url)
             return take(line)
 
         return noted
 
-    def _count(self, cookie: int, size: int) -> None:
-        if cookie not in self._known:
-            self._known.add(cookie)
+    def _count(self, cookie: int, size: int, value: int = 0) -> bool:
+        """Count a cookie; whether it is new, or its value is."""
+        before = self._known.get(cookie)
+        if before is None:
             self._size += size
+        self._known[cookie] = value
+        return before != value
 
     def _fill(self) -> None:
         self._put(self._given)
@@ -172,12 +187,15 @@ class Jar(NoJar):
                 self._count(hash((host, name)), len(line) + _EACH)
         self.version += 1
 
-    def trim(self) -> None:
+    def tend(self) -> None:
+        if self._mended:
+            self._put(self._mended)
+            self._mended.clear()
         if self._size > self._most:
             self.empty()
 
     def empty(self) -> None:
-        """Remove all cookies, except those of the given file. As `trim`, not from a callback."""
+        """Remove all cookies, except those of the given file. As `tend`, not from a callback."""
         self._curl.setopt(pycurl.COOKIELIST, "ALL")
         self._fill()
         self._known.clear()
@@ -187,6 +205,25 @@ class Jar(NoJar):
     def close(self) -> None:
         self._curl.close()
         self._share.close()
+
+
+def _mended(line: bytes, url: Url) -> list[bytes]:
+    """A Set-Cookie with a Max-Age that is no number, without that; none for other lines.
+
+    Browsers ignore such a Max-Age (RFC 6265, 5.2.2), libcurl deletes the cookie. It is kept for its
+    own host alone, as libcurl does not check the Domain of a line that comes from here.
+    """
+    if b"max-age" not in line.lower():
+        return []
+    parts = line.strip().split(b";")
+    kept = [part for part in parts if not _BAD_AGE(part)]
+    if len(kept) == len(parts):
+        return []
+    kept = [part for part in kept if not part.strip().lower().startswith(b"domain")]
+    if not any(part.strip().lower().startswith(b"path=/") for part in kept):
+        folder = split(url.href).path.partition("?")[0].rpartition("/")[0]
+        kept.append(b"Path=%s" % (folder or "/").encode())
+    return [b"; ".join([*kept, b"Domain=%s" % url.host.encode()])]
 
 
 def _identity(line: bytes) -> tuple[str, bytes, bytes]:
@@ -264,10 +301,10 @@ class Jars:
         """The jars of a login to `site`."""
         return LoginJars(self, site)
 
-    def trim(self) -> None:
+    def tend(self) -> None:
         """Empty the jars that are full. Must not be called from a callback of libcurl."""
         for jar in self:
-            jar.trim()
+            jar.tend()
 
     def close(self) -> None:
         """Close the jars, which no handle may use any more."""

@@ -160,6 +160,8 @@ class Fetcher:
             leniency = 0 if transfer.earlier is None else transfer.earlier.code
             transfer.coded = leniency in options.UNDECODED
             options.single(curl.setopt, request, leniency)
+            if request.url.spelling:
+                self._options.pop(curl)
         except (ValueError, pycurl.error) as error:
             self._options.pop(curl, None)
             self._free.append(curl)
@@ -183,7 +185,7 @@ class Fetcher:
         pages, self._unmade = self._unmade, []
         pages += self._collect()
         pages += self._expire(now)
-        self.jars.trim()
+        self.jars.tend()
         assert len(self._free) + len(self._busy) == max(self._size, len(self._busy)), self
         return pages
 
@@ -378,8 +380,7 @@ class Fetcher:
 
     def _listen(self, curl: pycurl.Curl, transfer: Transfer) -> None:
         """Pass the reply to `transfer`, by way of jar and brake."""
-        jar = self.jars.find(transfer.request.options.jar)
-        header = jar.noting(transfer.header, transfer.request.url)
+        header = self.jars.find(transfer.request.options.jar).noting(transfer)
         curl.setopt(pycurl.HEADERFUNCTION, self._brake.noting(curl, header))
         curl.setopt(pycurl.WRITEFUNCTION, self._brake.noting(curl, transfer.write))
 

@@ -2,7 +2,8 @@
 
 An option is *common*, *shared* by all requests with the same `RequestOptions`, or *single*, set
 for every request whatever its value. A handle is reset when it changes from one `RequestOptions`
-to another. So no option of one request remains in force for the next.
+to another, and after one with a spelling of its own (pycurl cannot unset a request target). So no
+option of one request remains in force for the next.
 
 The settings of a fetcher, its requests and their options.
 
@@ -21,7 +22,7 @@ from typing import Any, NamedTuple
 import pycurl
 
 from larbinpy.page import PROXY_NEEDS_LOGIN, Outcome
-from larbinpy.url import Url
+from larbinpy.url import Url, split
 
 
 class Refusal(NamedTuple):
@@ -388,10 +389,19 @@ def _proxy(options: RequestOptions) -> list[tuple[int, object]]:
     return chosen
 
 
+def _target(spelling: str, options: RequestOptions) -> str:
+    """The request target for the server's own spelling of a URL, which libcurl would change."""
+    # A proxy that makes the request itself needs the host, too.
+    whole = options.proxy_url.startswith("http") and spelling.startswith("http:")
+    return spelling if whole else split(spelling).path
+
+
 def single(setopt: Setter, request: Request, leniency: int) -> None:
     """Set the options of one request. `leniency` is the error with which it failed before, or 0."""
     setopt(pycurl.URL, request.url.href.encode())
     options = request.options
+    if request.url.spelling:
+        setopt(pycurl.REQUEST_TARGET, _target(request.url.spelling, options))
     if options.source_addresses:
         setopt(pycurl.INTERFACE, f"host!{_source(options, request.address)}")
     if not options.proxy_url:

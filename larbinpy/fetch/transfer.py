@@ -282,6 +282,8 @@ class Transfer:
         #: The head of the request, as sent.
         self.sent = b""
         self.complete = False
+        #: A cookie came that its site did not have, or with another value.
+        self.new_cookies = False
         #: libcurl leaves the body in the codings of its Content-Encoding.
         self.coded = False
         #: The attempt before this one, if its reply was broken.
@@ -413,6 +415,7 @@ class Transfer:
             truncated=self._truncated,
             detail=self._explained(message),
             misread=misread,
+            new_cookies=self.new_cookies,
         )
 
     def _decoded(self, body: bytes) -> tuple[bytes, bytes, str]:

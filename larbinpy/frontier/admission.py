@@ -2,6 +2,7 @@
 
 `RecentLinks` and `RecentHashes` cache the URLs that pages link to most, in front of the set of all
 URLs seen. `Folding` removes parameters for tracking and sessions from links (dropParameters).
+`Detours` are redirects that lead back to where they came from.
 """
 
 import os
@@ -17,11 +18,21 @@ from types import ModuleType
 from larbinpy.frontier.scope import Candidate, Scope
 from larbinpy.frontier.traps import Traps
 from larbinpy.native import native
-from larbinpy.page import Outcome
-from larbinpy.parse import Kind, Link
+from larbinpy.page import Outcome, Page
+from larbinpy.parse import Kind, Link, redirect_spelling
 from larbinpy.parse.link import PackedLinks, buffers
 from larbinpy.storage.seen import Seen
-from larbinpy.url import GUESS, PAGE, Purpose, Url, fingerprint, fingerprints, resolve, typed
+from larbinpy.url import (
+    GUESS,
+    PAGE,
+    Purpose,
+    Url,
+    canonical,
+    fingerprint,
+    fingerprints,
+    resolve,
+    typed,
+)
 
 #: Most URLs that are kept (7 MB), and the length of the longest.
 _MOST = 50_000
@@ -191,6 +202,48 @@ def key_of(url: Url) -> int:
     return fingerprint(url.href) ^ (url.purpose is GUESS) * _GUESSED
 
 
+#: URLs that redirected, of which it is known that a way back may lead to a page: 1 MB.
+_MOST_DETOURS = 10_000
+
+
+class Detours:
+    """Redirects that lead back: to their own URL, or to one that has redirected as well.
+
+    Some servers want a URL in another spelling than the canonical one, which is the same resource
+    here. Others want a cookie that they set on the way. Then the URL is asked for again; any other
+    way back is a circle. Either ends with the redirects in a row.
+    """
+
+    def __init__(self, most: int = _MOST_DETOURS) -> None:
+        self._most = most
+        # The URLs whose last reply was a redirect.
+        self._left: dict[int, None] = {}
+
+    def again(self, page: Page) -> bool:
+        """Whether to ask again for the URL of a redirect, which then has the server's spelling."""
+        url, spelling = page.url, redirect_spelling(page)
+        if url.hops >= _MAX_HOPS or canonical(spelling) != url.href:
+            return False
+        if not page.new_cookies and spelling in (url.spelling or url.href, url.href):
+            return False
+        url.spelling = "" if spelling == url.href else spelling
+        url.hops += 1
+        return True
+
+    def leave(self, url: Url) -> None:
+        """Note that `url` has ended with a redirect."""
+        self._left[fingerprint(url.href)] = None
+        if len(self._left) > self._most:
+            del self._left[next(iter(self._left))]
+
+    def returns(self, page: Page, href: str) -> bool:
+        """Whether the redirect of `page` leads back to `href` with a new cookie; True once."""
+        if not page.new_cookies or fingerprint(href) not in self._left:
+            return False
+        del self._left[fingerprint(href)]
+        return True
+
+
 class Admission:
     """Decides which seeds and links become URLs of the crawl, and remembers them as seen.
 
@@ -212,6 +265,7 @@ class Admission:
         self.use(folding)
         #: Links left out or already seen, by outcome, since the start.
         self.refused: Counter[Outcome] = Counter()
+        self.detours = Detours()
         #: Whether URLs were queued that had been seen, so that one may end twice.
         self.has_repeats = False
 
@@ -267,6 +321,13 @@ class Admission:
         depth = self.scope.full_depth(href) if depth is None else depth
         return Url(href, depth, priority=priority, seed=True)
 
+    def redirected(self, page: Page, target: Link) -> Url | None:
+        """The URL that a redirect leads back to, if it is to be asked for again."""
+        if not self.detours.returns(page, target.url):
+            return None
+        url = self._in_scope(page.url, target, redirect=True, purpose=page.url.purpose)
+        return url if isinstance(url, Url) else None
+
     def links(
         self,
         parent: Url,
@@ -274,11 +335,13 @@ class Admission:
         *,
         redirect: bool,
         purpose: Purpose = PAGE,
+        spelling: str = "",
     ) -> list[Url]:
         """The URLs of those `links` of a page that are wanted and new.
 
         Their `purpose` is `SITEMAP` if the page is a robots.txt or an index of sitemaps, and
-        `GUESS` if nothing names them; so is that of what such a URL redirects to.
+        `GUESS` if nothing names them; so is that of what such a URL redirects to. `spelling` is
+        that of a redirect's target, as its server sent it.
         """
         if redirect and parent.purpose is GUESS:
             purpose = GUESS
@@ -298,6 +361,9 @@ class Admission:
         for link, key in unseen:
             url = self._in_scope(parent, link, redirect, purpose)
             if isinstance(url, Url):
+                # Without dropped parameters it is another URL.
+                if spelling and spelling != url.href and canonical(spelling) == url.href:
+                    url.spelling = spelling
                 wanted.append(url)
                 candidates.append(key)
             else:

@@ -25,7 +25,7 @@ from larbinpy.frontier.sequencer import Sequencer
 from larbinpy.frontier.sites import DistinctCounter
 from larbinpy.frontier.traps import Traps
 from larbinpy.page import Outcome, Page
-from larbinpy.parse import Kind, Link
+from larbinpy.parse import Kind, Link, redirect_spelling
 from larbinpy.storage.queues import KEY
 from larbinpy.storage.seen import Mark, Seen
 from larbinpy.storage.sizes import DEFAULT_SIZES, FrontierSizes
@@ -260,12 +260,15 @@ class Frontier:
         *,
         redirect: bool = False,
         purpose: Purpose = PAGE,
+        spelling: str = "",
     ) -> list[str]:
         """Take the `links` of a page that are wanted and new; see `Admission.links`.
 
         Returns the hosts of these whose addresses are not known, each once.
         """
-        new = self.admission.links(parent, links, redirect=redirect, purpose=purpose)
+        new = self.admission.links(
+            parent, links, redirect=redirect, purpose=purpose, spelling=spelling
+        )
         if not new:
             return []
         for url in new:
@@ -274,6 +277,17 @@ class Frontier:
         wants_address = self.registry.wants_address
         unresolved = (url for site, url in sites.items() if wants_address(site, now))
         return list(dict.fromkeys(url.host for url in unresolved))
+
+    def redirect(self, page: Page, target: Link, now: float) -> list[str]:
+        """Follow the redirect of `page`, as `admit`; back to a URL that was asked before as well,
+        if that redirected for want of a cookie."""
+        self.admission.detours.leave(page.url)
+        back = self.admission.redirected(page, target)
+        if back is not None:
+            self.queue_again(back)
+            return []
+        spelling = redirect_spelling(page)
+        return self.admit(page.url, [target], now, redirect=True, spelling=spelling)
 
     def is_duplicate(self, digests: Sequence[int]) -> bool:
         """Whether a page with one of these digests was remembered."""

@@ -25,7 +25,7 @@ from larbinpy.frontier.site import STEPS, Event, NamedSite, PackedRobots, State
 from larbinpy.frontier.sites import RobotsRules, SiteRegistry
 from larbinpy.frontier.soft404.probes import Probes
 from larbinpy.page import READABLE, UNREACHABLE, Outcome, Page, asks_for_less, failure, is_retried
-from larbinpy.parse import redirect_target
+from larbinpy.parse import redirect_spelling, redirect_target
 from larbinpy.storage.site_counts import SiteCounts
 from larbinpy.storage.sizes import DEFAULT_SIZES, FrontierSizes
 from larbinpy.url import GUESS, SITEMAP, Aim, Ask, Purpose, Url, port_of, resolve, site_of
@@ -186,8 +186,10 @@ class RobotsStep(Step):
         if not targets or page.url.hops >= _HOPS:
             self._open(owner, self._rules.allow_all, now + _RULES_TIME, now)
             return
-        [target] = targets
-        self._way.send(Url(target.url, 0, hops=page.url.hops + 1, purpose=page.url.purpose), now)
+        [target], spelling = targets, redirect_spelling(page)
+        url = Url(target.url, 0, hops=page.url.hops + 1, purpose=page.url.purpose)
+        url.spelling = spelling if spelling != url.href else ""
+        self._way.send(url, now)
 
     def _failed(
         self, site: NamedSite, robots: Url, outcome: Outcome, now: float, detail: str

@@ -22,12 +22,14 @@ from typing import TypeVar
 from larbinpy.errors import product_token
 from larbinpy.page import Outcome, Page
 from larbinpy.parse.body import (
+    LONGEST_SITEMAP,
     is_sitemap,
     is_sitemap_name,
     may_link,
     read_body,
     read_headers,
     read_unlabelled,
+    redirect_spelling,
     redirect_target,
 )
 from larbinpy.parse.charset import sniff
@@ -38,6 +40,7 @@ from larbinpy.parse.rewrite import Form, form_of, rewrite, rewriting
 from larbinpy.url import Url
 
 __all__ = [
+    "LONGEST_SITEMAP",
     "MAX_LINKS",
     "Form",
     "Kind",
@@ -53,6 +56,7 @@ __all__ = [
     "meta_refresh",
     "read",
     "read_in_steps",
+    "redirect_spelling",
     "redirect_target",
     "rewrite",
     "rewriting",

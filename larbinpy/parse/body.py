@@ -41,7 +41,7 @@ from larbinpy.parse.link import (
     relation_kind,
     unendorsed,
 )
-from larbinpy.url import Base, is_plain_origin
+from larbinpy.url import Base, as_sent, is_plain_origin
 
 #: RFC 8288 section 3: a target, and parameters up to a comma outside quotes.
 _TARGET = re.compile(r'<([^<>]*)>((?:[^,"<]|"(?:[^"\\]|\\.)*+"?)*+)')
@@ -86,10 +86,21 @@ def redirect_target(page: Page) -> Sequence[Link]:
     As in browsers, the first that is not empty counts.
     """
     out = Collector(page.url.href)
-    location = next((value for name, value in page.headers if name == "location" and value), "")
+    location = _location(page)
     if location:
-        out.add(_escaped(location[:_MAX_VALUE]), Kind.PAGE)
+        out.add(location, Kind.PAGE)
     return out.parsed(None).links
+
+
+def redirect_spelling(page: Page) -> str:
+    """Return the target of a redirect as its server spells it; empty if it has none."""
+    location = _location(page)
+    return as_sent(location, page.url.spelling or page.url.href) if location else ""
+
+
+def _location(page: Page) -> str:
+    value = next((value for name, value in page.headers if name == "location" and value), "")
+    return _escaped(value[:_MAX_VALUE])
 
 
 def _escaped(value: str) -> str:
@@ -275,6 +286,8 @@ class _Answers(Collector):
         return packed_flags(Kind.PAGE, unendorsed(rel)) | number
 
 
+#: Most bytes of a sitemap that are read.
+LONGEST_SITEMAP = xml.MAX_DECODED
 #: Types that servers send if they do not know the type (MIME Sniffing standard, section 5).
 UNKNOWN = frozenset(
     {"", "application/octet-stream", "binary/octet-stream", "unknown/unknown"}

@@ -336,14 +336,16 @@ def encode(url: Url) -> str:
         | (purpose is GUESS) * _GUESS_BIT
         | url.origin << _ORIGIN_SHIFT
     )
-    return f"{url.href} {url.depth} {url.hops} {flags} {url.via or '-'}"
+    line = f"{url.href} {url.depth} {url.hops} {flags} {url.via or '-'}"
+    return f"{line} {url.spelling}" if url.spelling else line
 
 
 def decode(line: str, place: int = 0) -> Url:
     """The URL of a line of `encode`, read at `place`; ValueError for other lines."""
-    href, depth, hops, number, via = line.split(" ")
+    href, depth, hops, number, via, *more = line.split(" ")
     url = Url(href, int(depth), None if via == "-" else via, 0, int(hops))
     url.place = place
+    [url.spelling] = more or [""]
     if number != "0":
         flags = int(number)
         url.priority = bool(flags & _PRIORITY_BIT)

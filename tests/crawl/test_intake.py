@@ -22,7 +22,7 @@ from tests.support.enginefakes import Clock, FakeNames
 from tests.support.fakefeeder import FakeFeeder
 from tests.support.fakeprobes import PROBE, FakeProbes
 from tests.support.frontiers import links as plain_links
-from tests.support.frontiers import make_frontier, owed
+from tests.support.frontiers import make_frontier, owed, queued
 
 FULL = OSError(errno.ENOSPC, "No space left on device")
 
@@ -237,6 +237,70 @@ def test_a_redirect_is_a_link(case: Case) -> None:
     assert case.outcomes == {"/": "err30X"}
     assert owed(case.frontier) == ["http://a.test/there"]
     assert case.refresher.notes == ["http://a.test/ -> http://a.test/there"]
+
+
+def test_a_redirect_has_the_spelling_of_its_server(case: Case) -> None:
+    [url] = case.fly("/")
+    case.land(url, 302, headers=[("location", "/%7eme?")])
+    case.intake.step()
+    [there] = queued(case.frontier)
+    assert (there.href, there.spelling) == ("http://a.test/~me", "http://a.test/%7eme?")
+
+
+def test_a_url_that_wants_another_spelling_is_asked_for_again(case: Case) -> None:
+    [url] = case.fly("/~me")
+    case.land(url, 302, headers=[("location", "/%7Eme")])
+    case.intake.step()
+    [again] = case.fly()
+    assert (again.href, again.spelling) == ("http://a.test/~me", "http://a.test/%7Eme")
+    case.land(again)
+    case.intake.step()
+    assert case.outcomes == {"/~me": "success"}
+    assert case.plug.given == [("replied", "/~me"), ("loaded", "/~me")]
+
+
+def test_a_url_that_is_asked_for_again_comes_once_if_the_disk_refuses_it(case: Case) -> None:
+    [url] = case.fly("/~me")
+    case.plug.errors = [FULL]
+    case.land(url, 302, headers=[("location", "/%7Eme")])
+    case.step_refused()
+    case.intake.step()
+    [again] = case.fly()
+    assert (again.hops, again.spelling) == (1, "http://a.test/%7Eme")
+
+
+@pytest.mark.parametrize(
+    ("cookies", "detail"),
+    [
+        ([], "it redirects to itself"),
+        (
+            [("set-cookie", "a=1")],
+            "it redirects to itself, to set a cookie (useCookies keeps it)",
+        ),
+    ],
+)
+def test_a_redirect_to_itself_says_so(
+    case: Case, cookies: list[tuple[str, str]], detail: str
+) -> None:
+    [url] = case.fly("/")
+    case.land(url, 302, headers=[("location", "/"), *cookies])
+    case.intake.step()
+    assert [(fate.outcome, fate.detail) for fate in case.fates.written] == [("err30X", detail)]
+    assert owed(case.frontier) == []
+
+
+def test_a_redirect_leads_back_to_a_url_that_wanted_a_cookie(case: Case) -> None:
+    asked = []
+    flying = case.fly("/")
+    # The last time, the cookie did not help: this is a circle.
+    for location, new_cookies in (("/?set", False), ("/", True), ("/?set", False)):
+        [url] = flying
+        asked.append(url.href.removeprefix("http://a.test"))
+        case.land(url, 302, headers=[("location", location)], new_cookies=new_cookies)
+        case.intake.step()
+        flying = case.fly()
+    assert (asked, flying) == (["/", "/?set", "/"], [])
+    assert owed(case.frontier) == []
 
 
 # A full disk.

@@ -853,3 +853,48 @@ def test_a_request_that_cannot_be_made_is_a_failed_page(
     assert loop.fetcher.busy == 0
     loop.options = OPTIONS
     assert loop.fetch(server.url()).body == b"x"
+
+
+@pytest.mark.parametrize(
+    ("cookie", "sent"),
+    [
+        ("a=b; Max-Age=session", "a=b"),
+        ("a=b; Path=/x; Max-Age=abc; Secure=", None),
+        ("a=b; Max-Age=NaN; Expires=Thu, 01 Jan 2037 00:00:00 GMT; Domain=site.test", "a=b"),
+        ("a=b; Max-Age=+60; Expires=Thu, 01 Jan 1970 00:00:00 GMT", None),
+        ("a=b; Max-Age=1h; HttpOnly", "a=b"),
+        ("a=b; Max-Age=0", None),
+        ("a=b; Max-Age=-1", None),
+        ('a=b; Max-Age="60"', "a=b"),
+        ("a=b; Max-Age=60; Max-Age=x", "a=b"),
+        ("a=b; max-age", "a=b"),
+    ],
+)
+def test_a_max_age_that_is_no_number_is_ignored(
+    make_loop: MakeLoop, cookie: str, sent: str | None
+) -> None:
+    assert cookies_sent(make_loop(use_cookies=True), cookie, "site.test", "site.test") == sent
+
+
+def test_a_cookie_with_a_bad_max_age_stays_with_its_host_and_folder(make_loop: MakeLoop) -> None:
+    loop = make_loop(use_cookies=True)
+    given = "Set-Cookie: a=b; Max-Age=x; Domain=test"
+    server = loop.serve(once(reply(b"", given)), once(reply()))
+    loop.fetch(server.url(host="site.test", path="/folder/page"))
+    for host, path in (
+        ("other.test", "/folder/x"),
+        ("site.test", "/x"),
+        ("site.test", "/folder/x"),
+    ):
+        loop.fetch(server.url(host=host, path=path))
+    sent = [head(request)[1].get("cookie") for request in server.requests[1:]]
+    assert sent == [None, None, "a=b"]
+
+
+def test_a_reply_says_whether_it_changed_cookies(make_loop: MakeLoop) -> None:
+    given = ("a=1", "a=1; Path=/", "a=2", "b=1", "")
+    for use_cookies, changed in ((True, [True, False, True, True, False]), (False, [False] * 5)):
+        loop = make_loop(use_cookies=use_cookies)
+        replies = [reply(b"", *([f"Set-Cookie: {each}"] if each else [])) for each in given]
+        server = loop.serve(*map(once, replies))
+        assert [loop.fetch(server.url()).new_cookies for _ in given] == changed

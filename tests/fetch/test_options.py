@@ -125,3 +125,23 @@ def test_paths_need_not_be_ascii() -> None:
 def test_headers_are_ascii() -> None:
     with pytest.raises(ValueError, match="characters that are not ASCII"):
         RequestOptions(user_agent="us", headers=("X-A: é",))
+
+
+@pytest.mark.parametrize("by_proxy", [False, True])
+def test_a_url_is_asked_for_as_its_server_spells_it(by_proxy: bool) -> None:
+    loop = Loop(FetchSettings(handles=1), options=RequestOptions(user_agent="us"))
+    server = loop.serve([*once(reply(b"1")), *once(reply(b"2")), *once(reply(b"3"))])
+    origin = server.url().rstrip("/")
+    if by_proxy:
+        loop.options = RequestOptions(user_agent="us", proxy_url=origin, proxy_address="127.0.0.1")
+    for spelling in ("", f"{origin}/%d0%7Ex?", ""):
+        url = Url(f"{origin}/%D0~x", 1, spelling=spelling)
+        loop.fetcher.start(Request(url, "127.0.0.1", anything, 99, loop.options), loop.now)
+        assert loop.finish()[0].status == 200
+    loop.close()
+    start = origin if by_proxy else ""
+    assert [request.split()[1].decode() for request in server.requests] == [
+        f"{start}/%D0~x",
+        f"{start}/%d0%7Ex?",
+        f"{start}/%D0~x",
+    ]

@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 from larbinpy.fetch.cookies import Jar, Mark, NoJar, SavedCookies
+from larbinpy.fetch.options import Request, RequestOptions
+from larbinpy.fetch.transfer import Transfer
 from larbinpy.url import Url
+from tests.support.webserver import anything
 
 URL = Url("http://a.test/", 5)
 FAR = 2**31 - 1
@@ -36,6 +39,11 @@ def files(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
+def transfer() -> Transfer:
+    options = RequestOptions(user_agent="us")
+    return Transfer(Request(URL, "127.0.0.1", anything, 9, options), 0.0)
+
+
 def test_all_cookies_are_loaded_again(tmp_path: Path) -> None:
     some = [line("session"), line("lasting", expires=FAR), b"#HttpOnly_" + line("hidden")]
     with saved(tmp_path, *some, line("odd", value="caf\xe9")) as (cookies, jar):
@@ -51,11 +59,11 @@ def test_all_cookies_are_loaded_again(tmp_path: Path) -> None:
 def test_a_file_is_written_only_if_cookies_have_changed(tmp_path: Path) -> None:
     with saved(tmp_path) as (cookies, jar):
         assert checkpoint(cookies)["number"] == 0
-        jar.noting(lambda _line: None, URL)(b"Content-Type: text/html\r\n")
+        jar.noting(transfer())(b"Content-Type: text/html\r\n")
         assert checkpoint(cookies)["number"] == 0
         jar.add([line("a")], over_given=True)
         assert [checkpoint(cookies)["number"] for _ in range(2)] == [1, 1]
-        jar.noting(lambda _line: None, URL)(b"Set-Cookie: b=1\r\n")
+        jar.noting(transfer())(b"Set-Cookie: b=1\r\n")
         assert checkpoint(cookies)["number"] == 2
     assert files(tmp_path) == ["cookies.000002.txt"]
 
@@ -93,7 +101,7 @@ def test_loaded_cookies_count_for_the_bound_of_the_jar(tmp_path: Path) -> None:
         mark = checkpoint(cookies)
     with saved(tmp_path, most=10_000) as (cookies, jar):
         cookies.load(mark)
-        jar.trim()
+        jar.tend()
         assert jar.lines() == []
         assert checkpoint(cookies)["number"] == 0
 

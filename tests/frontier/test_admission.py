@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from larbinpy.config import Config
-from larbinpy.frontier.admission import Admission, Folding, RecentHashes, RecentLinks
+from larbinpy.frontier.admission import Admission, Detours, Folding, RecentHashes, RecentLinks
 from larbinpy.frontier.scope import Scope
 from larbinpy.frontier.traps import Traps
 from larbinpy.native import native
-from larbinpy.page import Outcome
+from larbinpy.page import Outcome, Page
 from larbinpy.parse import Kind, Link
 from larbinpy.parse.link import PackedLinks, endorsed
 from larbinpy.storage.seen import Seen
@@ -125,3 +125,50 @@ def test_folded_links_are_urls_that_were_seen(tmp_path: Path) -> None:
     frontier.drop_parameters(())
     frontier.admit(PARENT, page, 0.0)
     assert frontier.owed == 4
+
+
+def moved(url: Url, location: str, *, new_cookies: bool = False) -> Page:
+    headers = [("location", location)]
+    return Page(url, Outcome.ERR_30X, 302, headers, new_cookies=new_cookies)
+
+
+@pytest.mark.parametrize(
+    ("href", "locations", "spellings"),
+    [
+        ("/%D0", ["/%d0", "/%d0"], ["/%d0", None]),
+        ("/Panther", ["http://a.test/%50anther#part", "/Panther"], ["/%50anther", None]),
+        ("/x", ["/x?", "/%78", "/%78"], ["/x?", "/%78", None]),
+        ("/x", ["/x"], [None]),
+        ("/x", ["/y"], [None]),
+        ("/x", ["mailto:x"], [None]),
+    ],
+)
+def test_a_url_is_asked_for_again_as_its_server_spells_it(
+    href: str, locations: list[str], spellings: list[str | None]
+) -> None:
+    url = Url(f"http://a.test{href}", 3)
+    for location, spelling in zip(locations, spellings, strict=True):
+        assert Detours().again(moved(url, location)) is (spelling is not None)
+        if spelling is not None:
+            assert (url.href, url.spelling) == (f"http://a.test{href}", f"http://a.test{spelling}")
+    assert url.hops == len(spellings) - 1
+
+
+def test_a_url_is_asked_for_again_with_a_new_cookie_but_not_without_end() -> None:
+    url = Url("http://a.test/", 3)
+    assert not Detours().again(moved(url, "/"))
+    again = [Detours().again(moved(url, "/", new_cookies=True)) for _ in range(12)]
+    assert again == [True] * 10 + [False] * 2
+
+
+def test_a_redirect_leads_back_with_a_new_cookie_once() -> None:
+    door, wall = Url("http://a.test/?set", 3), Url("http://a.test/", 3)
+    detours = Detours(most=2)
+    assert not detours.returns(moved(door, "/", new_cookies=True), wall.href)
+    detours.leave(wall)
+    assert not detours.returns(moved(door, "/"), wall.href)
+    assert detours.returns(moved(door, "/", new_cookies=True), wall.href)
+    assert not detours.returns(moved(door, "/", new_cookies=True), wall.href)
+    for url in (wall, door, Url("http://a.test/2", 3)):
+        detours.leave(url)
+    assert not detours.returns(moved(door, "/", new_cookies=True), wall.href)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from larbinpy.config import SETTINGS
 from tests.support.keywords import TESTED, effect_of
-from tests.support.smallweb import Answer, Web
+from tests.support.smallweb import Answer, Asked, Web
 from tests.support.smallworld import Worlds
 
 pytest_plugins = ["tests.support.smallcrawls"]
@@ -53,6 +53,23 @@ def test_cookies_are_sent_back_where_they_came_from(web: Web, crawl: Worlds) -> 
     sent = {asked.place: asked.headers.get("cookie") for asked in crawl("useCookies").asked}
     assert (sent["a.test/next"], sent["b.test/"]) == ("thread=silk", None)
     assert {asked.headers.get("cookie") for asked in crawl().asked} == {None}
+
+
+def test_pages_behind_a_cookie_are_reached_with_cookies(web: Web, crawl: Worlds) -> None:
+    def walled(asked: Asked, answer: Answer) -> Answer:
+        """A redirect to itself, or by way of another URL, sets the cookie."""
+        if asked.path == "/robots.txt" or "in=1" in asked.headers.get("cookie", ""):
+            return answer
+        cookie = ("Set-Cookie: in=1; Path=/",) if asked.path != "/round" else ()
+        there = {"/round": "/round?set", "/round?set": "/round"}.get(asked.path, asked.path)
+        return Answer(status=302, headers=(f"Location: {there}", *cookie))
+
+    web.page("a.test/", "//b.test/round")
+    web.pages("b.test/round")
+    web.answer = walled
+    kept = crawl("useCookies", "getCGI")
+    assert kept.outcomes["a.test/"] == kept.outcomes["b.test/round"] == "success"
+    assert crawl("getCGI").outcomes == {"a.test/": "err30X"}
 
 
 # The first URLs.

@@ -78,6 +78,11 @@ def test_a_line_is_a_url(rest: str, flags: int, purpose: Purpose) -> None:
         assert line.isascii() and len(line.splitlines()) == 1
 
 
+def test_a_line_has_the_spelling_of_the_server() -> None:
+    url = Url("http://a.test/~%D0", 3, "http://a.test/", spelling="http://a.test/%7e%d0?")
+    assert decode(encode(url)) == url
+
+
 def test_a_seed_has_no_parent() -> None:
     assert decode(encode(Url("http://a.test/", 0))) == Url("http://a.test/", 0)
 
@@ -87,7 +92,7 @@ def test_urls_are_equal_whatever_their_place() -> None:
     assert decode("http://a.test/ 1 0 0 -", 77) == decode("http://a.test/ 1 0 0 -")
 
 
-@pytest.mark.parametrize("line", ["", "a 0 0 0", "a 0 0 0 - -", "a x 0 0 -", "a 0 x 0 -"])
+@pytest.mark.parametrize("line", ["", "a 0 0 0", "a 0 0 0 - - -", "a x 0 0 -", "a 0 x 0 -"])
 def test_an_invalid_line_is_refused(line: str) -> None:
     with pytest.raises(ValueError):
         decode(line)

@@ -14,6 +14,7 @@ from larbinpy.url import (
     SECRET_HEADER,
     Base,
     Url,
+    as_sent,
     canonical,
     fault,
     fingerprint,
@@ -517,3 +518,18 @@ def test_names_of_headers_that_are_shown(name: str) -> None:
 
 def test_a_suggestion_has_no_login() -> None:
     assert "did you mean http://***@h.test/?" in fault("htp://me:pw@h.test/")
+
+
+@pytest.mark.parametrize(
+    ("text", "sent"),
+    [
+        ("/%d0%7e#part", "http://a.test/%d0%7e"),
+        ("/x?", "http://a.test/x?"),
+        ("//me:secret@b.test", "http://b.test/"),
+        ("/ä", "http://a.test/%C3%A4"),
+        ("mailto:x", ""),
+        ("http://a.test:25/", ""),
+    ],
+)
+def test_the_spelling_of_a_server_is_kept(text: str, sent: str) -> None:
+    assert as_sent(text, "http://a.test/folder/") == sent

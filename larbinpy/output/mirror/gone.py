@@ -365,6 +365,8 @@ def _failure_of(catalog: Catalog, start: str, kind: Refreshed) -> str:
     if kind is not Refreshed.OTHER:
         return f"{start} could not be fetched"
     last, *way = catalog.chain(start)
+    if last == start and way:
+        return f"{start} redirects to itself"
     if way and catalog.account.kind(last) not in FETCHED:
         return f"{start} redirects to {last}, which could not be fetched"
     return ""
