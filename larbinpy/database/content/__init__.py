@@ -7,6 +7,7 @@ outside the crawl's loop, in the processes that fill the content database.
     reading     chooses the reader of a body; reads plain text, Markdown, RSS and Atom
     html        HTML and XHTML pages: one parse, one pass of a selector; titles and links
     main_text   the main text of a page and the rest of its visible text
+    prose       the running text of a page, and the element that an article stands in
     hidden      text that a reader cannot see
     declared    what a page declares in <meta> and JSON-LD
     dates, language, pdf   the other parts

@@ -1,12 +1,14 @@
 """Main text and the rest of the visible text of an HTML page, from its tree.
 
-Tells boilerplate from content by the tags, roles, classes and ids of elements.
+Tells boilerplate from content by the tags, roles, classes and ids of elements, as long as what
+they leave is the text of the page.
 
 The words are those that sites agree on. Each was kept because it made the main text better, on
 pages of several kinds and in both halves of two sets of pages.
 """
 
 import re
+from collections.abc import Iterator
 from itertools import chain, islice
 from typing import NamedTuple
 
@@ -14,14 +16,11 @@ from turbohtml import Document, Element, Node, PlainText
 
 from larbinpy.database.content.content import CELL, lines
 from larbinpy.database.content.hidden import Sheets, hidden, remove_unseen, styled, unreadable
+from larbinpy.database.content.prose import Prose
 
-#: Elements that are never main text, by tag and by role.
-TAGS = frozenset(
-    (
-        *("nav", "header", "footer", "aside", "menu", "figcaption"),
-        *("form", "button", "select", "textarea"),
-    )
-)
+#: Elements that are never main text, by tag and by role, and those that most often are none.
+TAGS = frozenset(("nav", "header", "footer", "menu", "button", "select", "textarea"))
+UNSURE = frozenset(("form", "aside", "figcaption"))
 ROLES = frozenset(
     (
         *("banner", "navigation", "menu", "menubar", "toolbar", "tablist", "search"),
@@ -34,7 +33,7 @@ _LIST = """
     masthead banner sidebar sidebars aside rail breadcrumb breadcrumbs crumbs pager pagination jump
     skiplink language leftsidebar rightsidebar
     ad ads advert adverts advertisement advertising sponsor sponsors sponsored promo promos
-    promotion outbrain taboola paywall
+    promotion outbrain taboola
     share sharing social socials newsletter newsletters subscribe subscription signup signin login
     cookie cookies consent gdpr popup popups modal lightbox offcanvas drawer tooltip notice notices
     disclaimer copyright
@@ -54,22 +53,24 @@ _LONGEST = 300
 _MOST = 1 << 14
 
 
-def is_boilerplate(names: str) -> bool:
-    """Whether an element with the classes, or the id, `names` is most likely boilerplate."""
+def boilerplate(names: str) -> str:
+    """The word for which an element with the classes, or the id, `names` most likely is none."""
     names = names[:_LONGEST]
     if names.islower():
         # Faster than an expression, and true of most names.
         words = names.replace("_", "-").replace(" ", "-").split("-")
     else:
         words = _WORD.findall(names)
-    return not _WORDS.isdisjoint(words)
+    if _WORDS.isdisjoint(words):
+        return ""
+    return next(word for word in words if word in _WORDS).lower()
 
 
-class _Classes(dict[str, bool]):
-    """`is_boilerplate` of classes, which the pages of a site share; most ids are of one page."""
+class _Classes(dict[str, str]):
+    """`boilerplate` of classes, which the pages of a site share; most ids are of one page."""
 
-    def __missing__(self, names: str) -> bool:
-        found = is_boilerplate(names)
+    def __missing__(self, names: str) -> str:
+        found = boilerplate(names)
         if len(names) <= _LONGEST:
             if len(self) >= _MOST:
                 self.clear()
@@ -83,9 +84,11 @@ CLASSES = _Classes()
 #: Characters of each text; a page keeps less.
 LONGEST = 1 << 21
 _PLAIN = PlainText(bullet="", table_cell_separator=CELL, layout="strict")
-#: Shares of the text: an element with the name of boilerplate is none if it is larger; nearly all
-#: paragraphs are the main text.
-_LARGEST = 0.3
+#: On a page with so few characters of paragraphs, an element is no boilerplate by its name if it
+#: has more than this share of the text.
+_LARGEST = 0.5
+_FEW = 1000
+#: Share of the paragraphs that the main text has.
 _NEARLY_ALL = 0.8
 #: A page that is empty without scripts has its text in <noscript>, if at all: these are the
 #: characters that it takes, and how many times the length of all other text.
@@ -138,10 +141,13 @@ def split(tree: Document) -> Texts:
     body.append(aside)
     aside.extract()  # an element that was in the tree takes others faster
     _part(body, aside)
-    _prune(body, aside)
-    node, main, rest = _main(body)
-    rest = f"{rest}\n{aside.to_text(_PLAIN)}"
-    main, rest = lines(main, LONGEST), lines(rest, LONGEST)
+    prose = _prune(body, aside)
+    node, main = _main(body, prose)
+    rest = ""
+    if node is not body:
+        node.extract()
+        rest = body.to_text(_PLAIN)
+    main, rest = lines(main, LONGEST), lines(f"{rest}\n{aside.to_text(_PLAIN)}", LONGEST)
     if unscripted:
         instead = "\n".join(each.to_text(_PLAIN) for each in unscripted)
         if len(instead) >= max(_UNSCRIPTED, _INSTEAD * (len(main) + len(rest))):
@@ -173,42 +179,26 @@ def _remove_hidden(tree: Document, sheets: Sheets) -> None:
                 each.extract()
 
 
-def _main(body: Element) -> tuple[Element, str, str]:
-    """Return the element that the main text stands in, its text, and that of the rest of `body`.
-
-    Takes the element out of `body`, if it is another one.
-    """
-    node, text, rest = body, "", ""
+def _main(body: Element, prose: Prose) -> tuple[Element, str]:
+    """Return the element that the main text stands in, and its text."""
+    node = prose.article() or body
+    text = node.to_text(_PLAIN)
     for found in (
-        [*body.iter_elements("main"), *body.select("[role=main]")],
-        list(body.iter_elements("article")),
+        [*node.iter_elements("main"), *node.select("[role=main]")],
+        list(node.iter_elements("article")),
     ):
         if len(found) == 1:
-            text, rest = _take_out(found[0], body)
-            if text:
-                node = found[0]
+            inner = found[0].to_text(_PLAIN)
+            if 2 * len(inner) > len(text):
+                node, text = found[0], inner
                 break
     smallest = _around_paragraphs(node)
-    if smallest is not node:
-        inner, more = _take_out(smallest, node)
-        if inner:
-            return smallest, inner, f"{rest}\n{more}"
-    return node, text or node.to_text(_PLAIN), rest
-
-
-def _take_out(element: Element, whole: Element) -> tuple[str, str]:
-    """Take `element` out of `whole`, if most of the text is in it; return both texts, or none."""
-    text = element.to_text(_PLAIN)
-    parent, behind = element.parent, element.next_sibling
-    element.extract()
-    rest = whole.to_text(_PLAIN)
-    if len(text) > len(rest):
-        return text, rest
-    if behind is not None:
-        behind.insert_before(element)
-    elif isinstance(parent, Element):
-        parent.append(element)
-    return "", ""
+    if smallest != node:
+        smallest = prose.widened(smallest, node, 2)
+        inner = smallest.to_text(_PLAIN)
+        if 2 * len(inner) > len(text):
+            return smallest, inner
+    return node, text
 
 
 def _around_paragraphs(node: Element) -> Element:
@@ -237,18 +227,24 @@ def _around_paragraphs(node: Element) -> Element:
     return node
 
 
-def _prune(body: Element, aside: Element) -> None:
-    """Move boilerplate of `body` to `aside`: by tags and roles, and then by names."""
+def _prune(body: Element, aside: Element) -> Prose:
+    """Move boilerplate of `body` to `aside`; return the running text that is left.
+
+    What a tag or a role says is sure. Names, and tags that are also found around the text, count
+    only where what goes by them leaves the text of the page.
+    """
+    roles = [(each, each.attr("role") or "") for each in body.select("[role]")]
     kept: set[Node] = set()
-    main = [*body.iter_elements(("h1", "main")), *body.select("[itemprop=articleBody]")]
-    roles = [(each, each.attr("role")) for each in body.select("[role]")]
-    main += [each for each, role in roles if role == "main"]
-    for each in main:
+    for each in (
+        *body.iter_elements(("h1", "main")),
+        *body.select("[itemprop=articleBody]"),
+        *(each for each, role in roles if role == "main"),
+    ):
         kept.add(each)
         kept.update(each.ancestors)
-    longest = _LARGEST * len(body.text)
-    apart = [each for each, role in roles if role in ROLES]
-    for each in chain(apart, list(body.iter_elements(TAGS))):
+    for each in chain(
+        [each for each, role in roles if role in ROLES], list(body.iter_elements(TAGS))
+    ):
         # An element that was moved keeps the elements within it.
         if (
             each not in kept
@@ -256,20 +252,30 @@ def _prune(body: Element, aside: Element) -> None:
             and (each.tag != "header" or not each.closest("article,main"))
         ):
             _move(each, aside)
-    identified = body.select(f"{_NO_PROGRAM}[id]")
-    named = [each for each in identified if is_boilerplate(each.attr("id") or "")]
-    named = [each for each in named if not _is_slug(each)]
-    named += [
-        each for each in body.select(f"{_NO_PROGRAM}[class]") if CLASSES[each.attr("class") or ""]
-    ]
-    for each in named:
-        if (
-            each not in kept
-            and each.tag not in _NOT_BY_NAME
-            and each.closest(_PROGRAMS) == body
-            and len(each.text) < longest
-        ):
+    prose = Prose(body)
+    gone = {each: name for each, name in _named(body) if each not in kept}
+    if prose.spare(gone) < _FEW:
+        largest = _LARGEST * len(body.text)
+        gone = {each: name for each, name in gone.items() if len(each.text) <= largest}
+    prose.leave(gone)
+    for each in gone:
+        if each.closest(_PROGRAMS) == body:
             _move(each, aside)
+    return prose
+
+
+def _named(body: Element) -> Iterator[tuple[Element, str]]:
+    """Yield what may be boilerplate by its tag, id or class, with the word that says so."""
+    for each in body.iter_elements(UNSURE):
+        yield each, each.tag
+    for each in body.select("[id]"):
+        word = boilerplate(each.attr("id") or "")
+        if word and each.tag not in _NOT_BY_NAME and not _is_slug(each):
+            yield each, word
+    for each in body.select("[class]"):
+        word = CLASSES[each.attr("class") or ""]
+        if word and each.tag not in _NOT_BY_NAME:
+            yield each, word
 
 
 def _is_slug(element: Element) -> bool:

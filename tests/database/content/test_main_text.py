@@ -137,6 +137,75 @@ def test_a_name_does_not_take_away_most_of_a_page(name: str) -> None:
     assert "Paragraph six" in read(f"<body class=has-{name}><div>{STORY}</div>").main
 
 
+LONG = "".join(
+    f"<p>Paragraph {name} of a long story tells what happened on that day at the lighthouse, who "
+    "was there, and why nobody spoke of it for some years.</p>"
+    for name in ("one", "two", "three", "four", "five", "six")
+)
+TEASERS = "".join(
+    f"<div class=card><h3><a href=/{n}>Another story {n} of the town, with a long headline</a></h3>"
+    "<span>The mayor opens a bridge, and falls.</span></div>"
+    for n in range(20)
+)
+
+
+@pytest.mark.parametrize(
+    "names",
+    ["l-sidebar-fixed", "lightbox-wrapper", "related", "comments", "article-with-rail", "share"],
+)
+def test_a_name_costs_no_place_if_hardly_any_text_is_left(names: str) -> None:
+    menu = (
+        "<div>"
+        + "".join(f"<p><a href=/{n}>A link of the menu</a></p>" for n in range(99))
+        + "</div>"
+    )
+    found = read(f"{menu}<h1>The story</h1><p>By someone.</p><div class={names}>{LONG}</div>")
+    assert "Paragraph one" in found.main and "Paragraph six" in found.main
+
+
+@pytest.mark.parametrize("tag", ["form", "aside"])
+def test_a_form_around_the_page_is_not_left_out(tag: str) -> None:
+    found = read(f"<{tag}><div id=menu><ul>{MENU}</ul></div><div>{LONG}</div></{tag}>")
+    assert "Paragraph six" in found.main
+    assert "Section 1" in found.rest
+    assert "Section" in read(f"<main>{LONG}</main><{tag}><ul>{MENU}</ul></{tag}>").rest
+
+
+def test_the_comments_below_an_article_are_the_rest_though_they_are_longer() -> None:
+    comments = "".join(
+        f"<div class=comment><p>{each}</p></div>" for each in [LONG.split("<p>")[1]] * 9
+    )
+    found = read(f"<h1>The story</h1><div>{LONG}{LONG}</div><div id=comments>{comments}</div>")
+    assert found.main.count("Paragraph one") == 2
+    assert found.rest.count("Paragraph one") == 9
+
+
+def test_lists_of_other_stories_are_the_rest() -> None:
+    story = f"<h1>The story</h1>{LONG}"
+    for page in (
+        f"<div class=left>{story}</div><div class=right>{TEASERS}{TEASERS}</div>",
+        f"<div><div>{story}</div></div><div><h2>Latest</h2>{TEASERS}{TEASERS}</div>",
+    ):
+        found = read(page)
+        assert "Paragraph six" in found.main
+        assert "Another story" not in found.main and "Another story 19" in found.rest
+        assert [each.text for each in found.node.select("h2")] == []
+
+
+def test_what_a_shop_writes_below_its_list_is_not_all_of_the_page() -> None:
+    found = read(f"<div>{TEASERS}{TEASERS}</div><div>{LONG}</div>")
+    assert "Another story 1" in found.main and "Paragraph six" in found.main
+
+
+def test_the_parts_of_an_article_and_the_posts_of_a_thread_stay_together() -> None:
+    paragraphs = LONG.split("</p>")
+    last = "</p>".join(paragraphs[5:])
+    parts = f"<section class=part>{'</p>'.join(paragraphs[:5])}</section><section class=part>{last}"
+    for page in (parts, f"<main>{parts}</main>", f"<div>{parts}</section></div>{TEASERS}"):
+        found = read(page)
+        assert "Paragraph one" in found.main and "Paragraph six" in found.main
+
+
 @pytest.mark.parametrize(
     ("markup", "expected"),
     [
