@@ -9,7 +9,7 @@ after other outcomes.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from enum import Enum, Flag, auto
@@ -225,6 +225,9 @@ _LEFT_OUT = {
     "cut": "they have too many links, and only the first were read; larbinpy report names them",
     "ports": "their ports are those of other services, such as 22 and 25",
     "length": f"they are longer than {MAX_LENGTH:,} characters",
+    "script": "the pages seem to be filled by a script, so their parts (#name) are unknown",
+    "unread": "the pages were not read, so their parts (#name) are unknown",
+    "templates": "they have placeholders such as {{...}}, which a program fills in",
     "repeats": "parts of their paths repeat, or there are too many (traps)",
     "calendars": "their dates are far ahead, and their sites have many such (traps)",
     "shapes": "their sites have too many URLs of one shape (limitByShape)",
@@ -273,6 +276,7 @@ def left_out_reasons(outcomes: Mapping[str, int], left: Mapping[str, Any]) -> li
         (limited, "by limits by site (limitPageBySite, limitBytesBySite)"),
         *((count, f"by {rule}") for rule, count in left["rules"].items()),
         *((count, _left_out_in_words(name)) for name, count in left["limits"].items()),
+        *((n, f"parts of pages: {left_out_in_words(k)}") for k, n in left.get("parts", {}).items()),
     ]
     return [row for row in rows if row[0]]
 
@@ -282,11 +286,13 @@ def _left_out_in_words(name: str) -> str:
     return f"{what}: {left_out_in_words(name)}"
 
 
-def left_out_lines(outcomes: Mapping[str, int], left: Mapping[str, Any]) -> Iterator[str]:
+def left_out_lines(
+    outcomes: Mapping[str, int], left: Mapping[str, Any], title: str = "Left out:"
+) -> Iterator[str]:
     """The rows of `left_out_reasons` below a title; nothing if there are none."""
     reasons = left_out_reasons(outcomes, left)
     if reasons:
-        yield "Left out:"
+        yield title
         yield from (f"{count:>12,}  {why}" for count, why in reasons)
 
 
@@ -318,6 +324,19 @@ def part_detail(why: str) -> str:
 def is_part(detail: str) -> bool:
     """Whether a detail is one of `part_detail`."""
     return detail.startswith(_PART)
+
+
+#: Statuses by which a server refuses a page to some of those who ask: the link is not broken. Some
+#: sites answer robots with 999.
+REFUSING = ("401", "403", "405", "407", "429", "451", "999")
+
+
+def status_among(status: int, listed: Iterable[str]) -> bool:
+    """Whether a status is `listed`, as "403", "500-599", "5xx", or several such with commas."""
+    for low, _, high in (each.partition("-") for each in ",".join(listed).split(",") if each):
+        if int(low.replace("x", "0")) <= status <= int((high or low).replace("x", "9")):
+            return True
+    return False
 
 
 #: Statuses of no standard, of common servers and services.

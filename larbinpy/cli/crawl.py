@@ -24,6 +24,7 @@ from larbinpy.cli.common import (
     collect_rarely,
     complain,
     config_options,
+    files,
     folders,
     going_on,
     input_option,
@@ -46,7 +47,7 @@ from larbinpy.errors import BROKEN_LINKS, USAGE, Ending
 from larbinpy.fleet import require
 from larbinpy.loop.child import command
 from larbinpy.loop.clock import clock, wall
-from larbinpy.output.log import write_report
+from larbinpy.output.log import write_pieces, write_report
 from larbinpy.page import Outcome, Trait, having, left_out_lines
 from larbinpy.storage.spool import FOLDER
 from larbinpy.storage.state import Start, State
@@ -107,11 +108,6 @@ _CHECK = (
 )
 #: A link check goes through a whole site, which most often is the user's own.
 _CHECK_DEFAULTS = Config(depth_in_site=50, wait_duration=1.0, use_cookies=True)
-#: Outcomes of URLs that were found and not asked for, or whose answer a rule refused.
-_UNCHECKED = (
-    *(Outcome.PRIVATE_ADDRESS, Outcome.SITE_LIMIT, Outcome.REJECTED),
-    *(Outcome.TRAP, Outcome.TOO_DEEP, Outcome.OUT_SITE),
-)
 _RESUME = ("--resume", "--reload")
 #: The value of --resume without a value.
 _ALWAYS = "always"
@@ -171,6 +167,18 @@ class _Crawl(click.Command):
     is_flag=True,
     help="Keep nothing; report broken links, and exit 1 if there are any.",
 )
+@click.option(
+    *("--known", "known_faults"),
+    metavar="FILE",
+    help="With --check-links: URLs in FILE, one a line, may be broken [knownFaults].",
+    shell_complete=files,
+)
+@click.option(
+    "--junit",
+    metavar="FILE",
+    help="With --check-links: write the result to FILE, too, as JUnit XML.",
+    shell_complete=files,
+)
 @report_option
 @progress_option
 def crawl(
@@ -189,6 +197,8 @@ def crawl(
     resume: str | None,
     scratch: bool,
     check_links: bool,
+    known_faults: str | None,
+    junit: str | None,
     report: str | None,
     progress: str,
 ) -> None:
@@ -208,8 +218,9 @@ def crawl(
 
     --check-links fetches the pages of the seeds' hosts, and asks for all other links, images,
     styles and scripts without reading them: by HEAD, or where a server refuses that, for the first
-    byte. At the end it prints the broken links, each with all pages that have it. What robots.txt
-    forbids is not checked. The exit status is 1 if there are broken links, 0 if there are none.
+    byte. At the end it prints the broken links, each with all pages that have it; then those that
+    servers refuse to the crawl (401, 403, 429 ...), and how many were not checked, for instance
+    as robots.txt forbids it. The exit status is 1 if there are broken links, 0 if there are none.
 
     --join makes this process a node of a crawl that is kept in Redis: the first one makes the
     crawl, others divide its hosts with it, on any machine. --nodes 4 runs four nodes on this
@@ -221,7 +232,10 @@ def crawl(
         refuse_files(urls)
         if nodes and input_file == "-":
             raise ConfigError("-i - and --nodes cannot be used together: name a file")
-        places = (("outputDir", output_dir), ("join", join), ("node", node))
+        places = (
+            *(("outputDir", output_dir), ("join", join), ("node", node)),
+            ("knownFaults", known_faults),
+        )
         more = [*((keyword, value) for keyword, value in places if value)]
         more += pace(depth, wait, rate)
         more += _CHECK if check_links else ()
@@ -231,6 +245,8 @@ def crawl(
         check_links = check_links or (given is not typed and _CHECK[0] in given.pairs)
         if check_links and output_dir:
             raise ConfigError("-o and --check-links cannot be used together: it keeps no page")
+        if (junit or known_faults) and not check_links:
+            raise ConfigError("--junit and --known need --check-links")
         defaults = Defaults(_CHECK_DEFAULTS) if check_links else defaults_of(given)
         config, told = given.config(defaults.config), given.pairs
         if output_dir and not config.output_mode:
@@ -238,8 +254,8 @@ def crawl(
             given = given._replace(pairs=[*given.pairs, ("outputMode", "mirror")])
             config = given.config(defaults.config)
         seeds = _checked(config, chain(urls, seeds_in(input_file)), start, nodes)
-        if report is not None:
-            check_writable(report)
+        for file in filter(None, (report, junit)):
+            check_writable(file)
         if config.fills_database:
             # Here, since only crawls with a database need this module.
             from larbinpy.database.base import require
@@ -271,7 +287,7 @@ def crawl(
             if config.fills_database:
                 complain(search_command(_of_node(config) if config.join else config))
         if check_links and code != Ending.DISK.code:
-            broken = _report_links(config.state_dir, crawl.report)
+            broken = _report_links(config.state_dir, crawl.report, junit)
             code = BROKEN_LINKS if broken and code == 0 else code
         sys.exit(code)
 
@@ -315,29 +331,28 @@ def _run_nodes(
     sys.exit(code)
 
 
-def _report_links(folder: str, ended: Mapping[str, Any]) -> bool:
+def _report_links(folder: str, ended: Mapping[str, Any], junit: str | None) -> bool:
     """Print the broken links of a link check; return whether there are any.
 
-    `ended` is the report of the run.
+    `ended` is the report of the run. They go to the file `junit`, too.
     """
     # Here, since only link checks need these modules.
-    from larbinpy.observe.report.formats import Report, broken_links
+    from larbinpy.observe.report.formats import Report, broken_links, junit_pieces
 
     report = Report(Path(folder))
-    outcomes = report.summary.outcomes
-    urls = report.summary.urls
-    robots = report.left_out["robots"]
-    checked = urls - robots - sum(outcomes[each.value] for each in _UNCHECKED)
-    lacks = _lacks(ended, outcomes[Outcome.SITE_LIMIT.value])
+    urls, checked = report.summary.urls, report.checked
+    lacks = _lacks(ended, report.summary.outcomes[Outcome.SITE_LIMIT.value])
     share = grouped(urls) if checked == urls else f"{grouped(checked)} of {grouped(urls)}"
     lines = [
         *broken_links(report, everything=True, so_far=bool(lacks)),
         f"{share} URL{'' if urls == 1 else 's'} checked",
-        *left_out_lines(outcomes, report.left_out),
+        *left_out_lines(report.summary.outcomes, report.left_out, "Not checked:"),
         *([f"incomplete: {', '.join(lacks)}"] if lacks else []),
     ]
     sys.stdout.writelines(f"{line}\n" for line in lines)
-    return len(report.broken) > 0
+    if junit is not None:
+        write_pieces(junit, junit_pieces(report))
+    return not report.is_clean
 
 
 def _lacks(ended: Mapping[str, Any], limited: int) -> list[str]:

@@ -43,6 +43,7 @@ from larbinpy.config.kinds import (
     SERVER,
     SOURCE,
     SPECIFIC,
+    STATUS,
     SWITCH,
     ModeTrait,
     OutputMode,
@@ -144,6 +145,15 @@ class Config:
         SWITCH,
         False,
         "fetch pages of the seeds' hosts alone, and ask for all else with HEAD",
+    )
+    accept_status: tuple[str, ...] = settings(
+        "acceptStatus", STATUS, "statuses of links that a link check takes for working"
+    )
+    broken_status: tuple[str, ...] = settings(
+        "brokenStatus", STATUS, "statuses of links that a link check takes for broken, such as 403"
+    )
+    known_faults: str | None = setting(
+        "knownFaults", FILE, None, "file of URLs whose faults do not count in a link check"
     )
     keep_links: bool = setting(
         "keepLinks", SWITCH, True, "note which pages link to which, to report broken links"

@@ -143,6 +143,7 @@ _PARAMETER = re.compile(r"[^\s\"#&;=/<>]{1,100}").fullmatch
 _SERVER_DATABASE = re.compile(
     r"(?:(?P<user>[^@/]*)@)?(?:[\w.-]+|\[[0-9a-f:.]+\])(?::(?P<port>\d+))?/[\w$-]+", re.ASCII
 ).fullmatch
+_STATUSES = re.compile(r"(?:[1-9](?:xx|\d\d(?:-[1-9]\d\d)?)(?:,(?!$)|$))+", re.ASCII).match
 _ON = frozenset({"on", "yes", "true", "1"})
 _OFF = frozenset({"off", "no", "false", "0"})
 #: Stands for an empty list of names.
@@ -514,6 +515,13 @@ def _lower(text: str) -> str:
     return plain(text).lower()
 
 
+def _statuses(text: str) -> str:
+    """HTTP statuses, ranges and classes of them."""
+    if not _STATUSES(text.lower()):
+        raise ValueError(f"{text[:40]!r} is not a status such as 403, 500-599 or 5xx")
+    return text.lower()
+
+
 def _extension(text: str) -> str:
     """The end of a file name."""
     ending = _lower(text)
@@ -578,6 +586,7 @@ SERVER: ValueKind[tuple[str, int]] = ValueKind("IP[:PORT]", _server, _show_serve
 DOMAIN: ValueKind[str] = ValueKind("DOMAIN... end", _domain, str, closed=True)
 PARAMETER: ValueKind[str] = ValueKind("NAME... end", _parameter, quote, closed=True)
 EXTENSION: ValueKind[str] = ValueKind(".EXT... end", _extension, quote, closed=True)
+STATUS: ValueKind[str] = ValueKind("STATUS... end", _statuses, quote, closed=True)
 SPECIFIC: ValueKind[tuple[str, str]] = ValueKind(
     '"TYPE" .EXT... end end',
     lambda kind, extension: (_lower(kind), _lower(extension)),

@@ -1,14 +1,14 @@
 """Checking links (checkLinks): pages near the seeds are fetched, all else is only asked for.
 
 Near is what `stay` allows, by default the hosts of the seeds. A link to elsewhere, or to a file
-that pages need, is asked for by HEAD. Many servers refuse HEAD or answer it wrongly: then it is
-asked for by GET, for its first byte. The links of what is only asked for are not followed.
+that pages need, is asked for by HEAD. Many servers refuse HEAD, redirect it or answer it wrongly:
+then it is asked for by GET, for its first byte; and as some do not know ranges, at last by a GET
+as browsers send it. The links of what is only asked for are not followed.
 """
 
 from collections.abc import Generator, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
-from http import HTTPStatus
 from mimetypes import MimeTypes
 from typing import Any
 
@@ -19,14 +19,14 @@ from larbinpy.fetch.options import Accept, Refusal, Request
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.lifecycle import Judgement
 from larbinpy.frontier.scope import SeedArea
-from larbinpy.page import READABLE, Outcome, Page, malformed_detail
+from larbinpy.page import READABLE, Outcome, Page, asks_for_less, malformed_detail
 from larbinpy.parse import Link, Parsed, read_in_steps
 from larbinpy.url import Url
 
 #: A server that does not know HEAD may close the connection, or never answer.
 _UNANSWERED = frozenset({Outcome.EARLY_STOP, Outcome.TIMEOUT})
-#: Failures that the same request by GET does not change. 429 and 503 ask for fewer requests.
-_FINAL = frozenset({401, 407, 410, 429, 451, 503})
+#: The page is not there.
+_ABSENT = frozenset({404, 410})
 _FIRST_BYTE = ("Range: bytes=0-0",)
 #: Bytes that are read if the server does not know ranges.
 _ONE = 1
@@ -73,7 +73,7 @@ class CheckRequests:
             request.accept, request.max_size, request.most_beyond = any_reply, _ONE, 0
             if url.attempt == 0:
                 request.options = self._by_head(request.options)
-            else:
+            elif url.attempt == 1:
                 request.headers = (*request.headers, *_FIRST_BYTE)
         elif url.purpose.owner is None:
             request.accept = partial(_checked, request.accept)
@@ -98,15 +98,9 @@ class CheckJudge(Judge):
     def _of_page(self, page: Page) -> Judgement:
         url = page.url
         if self._check.only_asks(url):
-            if url.attempt == 0 and _may_refuse_head(page):
+            if _may_mislead(page):
                 return Judgement.AGAIN
-            # This was the first GET.
-            if url.attempt == 1 and page.misread:
-                return Judgement.AGAIN
-            # An empty file has no first byte.
-            if page.outcome in READABLE or (
-                page.status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE
-            ):
+            if page.outcome in READABLE:
                 page.outcome = Outcome.CHECKED
         return super()._of_page(page)
 
@@ -115,24 +109,36 @@ class CheckIntake(Intake):
     """Takes the replies of a link check; links to URLs that are refused count as left out."""
 
     def _read(self, page: Page) -> Generator[None, None, Parsed]:
-        return read_in_steps(page, self._sites.agent(page.url), malformed=True)
+        return read_in_steps(page, self._sites.agent(page.url), checking=True)
 
     def _loaded(
         self, page: Page, parsed: Parsed, links: Sequence[Link], digests: list[int], now: float
     ) -> None:
         """In the log, the line of a page names its links that are no URLs."""
-        if parsed.malformed:
-            page.detail = malformed_detail(parsed.malformed)
+        checked = parsed.checked
+        assert checked is not None
+        if checked.malformed:
+            page.detail = malformed_detail(tuple(checked.malformed))
+        self._link_notes.checked(page.url.href, checked)
         super()._loaded(page, parsed, links, digests, now)
-        self._frontier.scope.left_out.update(parsed.refused)
+        self._frontier.scope.left_out.update(checked.refused)
 
     def _followed(self, parsed: Parsed, *, obeys: bool) -> Sequence[Link]:
-        """Links with rel=nofollow may be broken, too."""
-        return [] if parsed.nofollow and obeys else parsed.links
+        """Links may be broken whether robots are to follow them or not."""
+        return parsed.links
 
 
-def _may_refuse_head(page: Page) -> bool:
-    """Whether GET may have another result."""
-    if page.outcome in _UNANSWERED:
-        return True
-    return page.status >= 400 and page.status not in _FINAL
+def _may_mislead(page: Page) -> bool:
+    """Whether the way in which it was asked for may be the reason for an answer.
+
+    By the number of the try: HEAD; GET with a range; GET as browsers send it. 429 and 503 ask for
+    fewer requests, and a second answer that there is no such page is enough. A coding that cannot
+    be read is not offered again.
+    """
+    attempt, status = page.url.attempt, page.status
+    if attempt == 0:
+        return page.outcome in _UNANSWERED or (status >= 300 and not asks_for_less(status))
+    if attempt > 1:
+        return False
+    is_refused = status >= 400 and status not in _ABSENT and not asks_for_less(status)
+    return page.misread or page.outcome is Outcome.EARLY_STOP or is_refused

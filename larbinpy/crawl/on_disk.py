@@ -19,7 +19,16 @@ from larbinpy.fleet.identity import saved_node
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.loop.clock import Clock
 from larbinpy.observe.snapshot import unanswered
-from larbinpy.output.links import NAME, FoldedLinkNotes, LinkNotes, LinkRecord, NoLinkRecord
+from larbinpy.output.links import (
+    CHECK,
+    NAME,
+    NO_LINK_NOTES,
+    CheckRecord,
+    FoldedLinkNotes,
+    LinkNotes,
+    LinkRecord,
+    NoLinkRecord,
+)
 from larbinpy.output.log import CrawlLog
 from larbinpy.output.modes import folders_to_flush
 from larbinpy.output.plug import Outputs
@@ -194,16 +203,23 @@ class OnDisk:
         self._logins = logins
         self.log = CrawlLog(context.folder / "crawl.jsonl")
         closing.callback(_close_after_all, self.log)
-        self.links = (
-            LinkRecord(context.folder / NAME, discard=start is Start.SCRATCH)
-            if config.keep_links
-            else NoLinkRecord(context.folder / NAME)
-        )
-        closing.callback(_close_after_all, self.links)
-        self.link_notes: LinkNotes = self.links
+        self.links: LinkRecord | NoLinkRecord = NoLinkRecord(context.folder / NAME)
+        self.check: CheckRecord | NoLinkRecord = NoLinkRecord(context.folder / CHECK)
+        self.link_notes: LinkNotes = NO_LINK_NOTES
+        if config.check_links:
+            judges = {
+                "accept": config.accept_status,
+                "broken": config.broken_status,
+                "known": config.known_faults,
+            }
+            self.check = CheckRecord(context.folder / CHECK, judges)
+            closing.callback(_close_after_all, self.check)
         if config.keep_links:
-            self.link_notes = FoldedLinkNotes(self.links, lambda: frontier.admission.fold)
-        self.journals = Journals(self.log, self.links)
+            self.links = LinkRecord(context.folder / NAME, discard=start is Start.SCRATCH)
+            closing.callback(_close_after_all, self.links)
+            admission = frontier.admission
+            self.link_notes = FoldedLinkNotes(self.links, lambda: admission.fold, self.check)
+        self.journals = Journals(self.log, self.links, self.check)
         closing.callback(frontier.close)
         syncing = Syncing(context.poller, folders_to_flush(context))
         closing.callback(syncing.wait)
@@ -238,34 +254,40 @@ class OnDisk:
 
 
 class Journals(SavedPart):
-    """The crawl log and the record of links, as one part of the state.
+    """The crawl log and the records of links, as one part of the state.
 
     A line of the log never reaches the disk before the links of its page.
     """
 
-    def __init__(self, log: CrawlLog, links: LinkRecord | NoLinkRecord) -> None:
+    def __init__(
+        self,
+        log: CrawlLog,
+        links: LinkRecord | NoLinkRecord,
+        check: CheckRecord | NoLinkRecord,
+    ) -> None:
         self._log = log
-        self._links = links
+        self._records = {"links": links, "check": check}
 
     def flush(self) -> None:
-        self._links.flush()
-        self._log.flush()
+        for each in (*self._records.values(), self._log):
+            each.flush()
 
     def cut(self) -> dict[str, Any]:
-        links = self._links.cut()
-        return {**self._log.cut(), "links": links}
+        marks = {name: record.cut() for name, record in self._records.items()}
+        return {**self._log.cut(), **marks}
 
     def sync(self) -> None:
-        self._links.sync()
-        self._log.sync()
+        for each in (*self._records.values(), self._log):
+            each.sync()
 
     def load(self, mark: dict[str, Any]) -> None:
         self._log.load(mark)
-        self._links.load(mark["links"])
+        for name, record in self._records.items():
+            record.load(mark.get(name))
 
     def clear(self) -> None:
-        self._log.clear()
-        self._links.clear()
+        for each in (self._log, *self._records.values()):
+            each.clear()
 
 
 def saved_by(

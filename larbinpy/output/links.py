@@ -18,21 +18,37 @@ The file begins with `_MAGIC`, one byte for the kind of hash, and its random key
     ...       its URL, then a hash of 8 bytes for each link
 
 with numbers in the byte order of the machine.
+
+The record of a link check, ``check.txt``: how it judges, the parts of each page (``#name``) and
+those that it links to, and where in the page each link is. Each line is a word, the URL of the
+page, and JSON.
 """
 
+import json
 import os
 import struct
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 from struct import Struct
-from typing import BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol
+from urllib.parse import unquote
 
 from larbinpy.errors import UserError
 from larbinpy.native import native
 from larbinpy.parse import Kind
-from larbinpy.parse.link import MAX_LINKS, Link, PackedLinks, buffers, urls
+from larbinpy.parse.link import (
+    MAX_LINKS,
+    Checked,
+    Link,
+    PackedLinks,
+    Place,
+    buffers,
+    urls,
+)
 from larbinpy.storage.files import AppendFile
 from larbinpy.storage.state import Journal, SavedPart
 from larbinpy.url import MAX_LENGTH
@@ -98,11 +114,17 @@ class LinkNotes(Protocol):
     def page(self, url: str, links: Sequence[Link]) -> None:
         """Note that the page `url` has `links`, all of them."""
 
+    def checked(self, url: str, checked: Checked) -> None:
+        """Note what a link check found in the page `url`."""
+
 
 class _NoLinkNotes:
     """Notes nothing."""
 
     def page(self, url: str, links: Sequence[Link]) -> None:
+        pass
+
+    def checked(self, url: str, checked: Checked) -> None:
         pass
 
 
@@ -112,12 +134,25 @@ NO_LINK_NOTES: LinkNotes = _NoLinkNotes()
 class FoldedLinkNotes:
     """Passes links on as the URLs that they count as, which are those of the crawl log.
 
-    `fold` returns the function that folds a URL now, or None if URLs stay as they are.
+    `fold` returns the function that folds a URL now, or None if URLs stay as they are. `check`
+    takes what a link check finds.
     """
 
-    def __init__(self, notes: LinkNotes, fold: Callable[[], Callable[[str], str] | None]) -> None:
+    def __init__(
+        self,
+        notes: "LinkRecord",
+        fold: Callable[[], Callable[[str], str] | None],
+        check: "CheckRecord | NoLinkRecord",
+    ) -> None:
         self._notes = notes
         self._fold = fold
+        self._check = check
+
+    def checked(self, url: str, checked: Checked) -> None:
+        if (fold := self._fold()) is not None:
+            places = {(fold(to), part): place for (to, part), place in checked.places.items()}
+            checked = replace(checked, places=places)
+        self._check.checked(url, checked)
 
     def page(self, url: str, links: Sequence[Link]) -> None:
         if _may_have_parameters(links) and (fold := self._fold()) is not None:
@@ -210,6 +245,103 @@ class LinkRecord(Journal):
         # A crawl that had keepLinks off has left no mark.
         if mark is not None:
             super().load(mark)
+
+
+CHECK = "check.txt"
+
+
+def has_part(parts: Container[str], part: str) -> bool:
+    """Whether browsers find `part` among the `parts` of a page (HTML, "indicated part").
+
+    The scripts of code hosts look for a name with a prefix as well.
+    """
+    decoded = unquote(part)
+    return part in parts or decoded in parts or f"user-content-{decoded}" in parts
+
+
+_JUDGES, _PARTS, _PLACES = b"check", b"parts", b"places"
+_dump = json.JSONEncoder(separators=(",", ":")).encode
+
+
+class CheckRecord(Journal):
+    """Appends to the record of a link check at `path`, which judges as `judges` says."""
+
+    def __init__(self, path: Path, judges: Mapping[str, object]) -> None:
+        super().__init__(AppendFile(path, follow=False))
+        self._head = b"%s - %s\n" % (_JUDGES, _dump(judges).encode())
+        if not self._file.size:
+            self._waiting.append(self._head)
+
+    def checked(self, url: str, checked: Checked) -> None:
+        """Note what was found in the page `url`."""
+        parts = checked.filled if checked.parts is None else list(checked.parts)
+        wanted: dict[str, list[str]] = {}
+        places: dict[str, dict[str, Place]] = {}
+        for (to, part), place in checked.places.items():
+            places.setdefault(to, {})[part] = place
+            if part:
+                wanted.setdefault(to, []).append(part)
+        page = url.encode("ascii")
+        for kind, value in ((_PARTS, (parts, wanted)), (_PLACES, places)):
+            self._waiting.append(b"%s %s %s\n" % (kind, page, _dump(value).encode()))
+
+    def clear(self) -> None:
+        super().clear()
+        self._waiting[:] = [self._head]
+
+    def load(self, mark: dict[str, int] | None) -> None:
+        # A crawl that was no link check has left no mark.
+        if mark is not None:
+            super().load(mark)
+        self._waiting.append(self._head)
+
+
+class CheckReader:
+    """Reads the record of a link check; it has no lines if there is none, or if it is torn."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    @property
+    def judges(self) -> dict[str, Any]:
+        """How the check judges; empty if there was none."""
+        found: dict[str, Any] = {}
+        for _, text in self._lines(_JUDGES):
+            found = _load(text) or found
+        return found
+
+    def pages(self) -> Iterator[tuple[str, list[str] | bool, dict[str, list[str]]]]:
+        """Each page: its URL, its parts, and the parts that it links to, by URL.
+
+        In place of its parts True if a script fills it, False if it has none or is torn.
+        """
+        for url, text in self._lines(_PARTS):
+            parts, wanted = _load(text) or (False, {})
+            yield url, parts, wanted
+
+    def places(
+        self, pages: Container[str]
+    ) -> Iterator[tuple[str, dict[str, dict[str, tuple[int, str]]]]]:
+        """For each of `pages`: the line and the text of its links, by URL and part."""
+        for url, text in self._lines(_PLACES):
+            if url in pages:
+                yield url, _load(text) or {}
+
+    def _lines(self, kind: bytes) -> Iterator[tuple[str, bytes]]:
+        start = kind + b" "
+        with suppress(FileNotFoundError), self._path.open("rb") as file:
+            for line in file:
+                if line.startswith(start):
+                    url, _, text = line[len(start) :].partition(b" ")
+                    yield url.decode("ascii", "replace"), text
+
+
+def _load(text: bytes) -> Any:
+    """The value of a line; None if a kill has torn it."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
 
 
 def _read_header(header: bytes, name: str) -> tuple[LinkHash, bytes]:

@@ -6,7 +6,7 @@ The report of ``--report``: one JSON object about the whole crawl.
 import json
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from json.encoder import encode_basestring_ascii as quoted
 from pathlib import Path
 
@@ -129,17 +129,22 @@ def build_report(
 
 
 def write_report(path: str | os.PathLike[str], report: Mapping[str, object]) -> None:
-    """Write `report` to `path`, completely or not at all. Raises `OSError`.
+    """Write `report` to `path`, as `write_pieces` does."""
+    write_pieces(path, [json.dumps(report, indent=2) + "\n"])
+
+
+def write_pieces(path: str | os.PathLike[str], pieces: Iterable[str]) -> None:
+    """Write a report in `pieces` to `path`, completely or not at all. Raises `OSError`.
 
     A file is replaced; a link to a file stays a link. A pipe or a device (``/dev/stdout``) is
     written to.
     """
-    text = json.dumps(report, indent=2) + "\n"
+    encoded = (piece.encode("utf-8", "replace") for piece in pieces)
     if _is_special(path):
-        with open(path, "w", encoding="ascii") as file:
-            file.write(text)
+        with open(path, "wb") as file:
+            file.writelines(encoded)
     else:
-        write_atomic(os.path.realpath(path), (text.encode("ascii"),))
+        write_atomic(os.path.realpath(path), encoded)
 
 
 def _is_special(path: str | os.PathLike[str]) -> bool:

@@ -12,8 +12,7 @@ page's type; if the type says nothing, by the beginning of the body.
     grammars    values of attributes: srcset, refresh, robots directives, lazy loaders, metadata
     css         style sheets
     rewrite     rewrites the links of a page for browsing offline
-    link        Kind, Link, Parsed, and the Collector that all readers add to; references that are
-                no URLs
+    link        Kind, Link, Parsed, and the Collector that all readers add to; that of a link check
 """
 
 from collections.abc import Generator
@@ -35,7 +34,17 @@ from larbinpy.parse.body import (
 from larbinpy.parse.charset import sniff
 from larbinpy.parse.css import css_urls
 from larbinpy.parse.grammars import meta_refresh, srcset
-from larbinpy.parse.link import MAX_LINKS, Collector, Kind, Link, Parsed, endorsed, to_pages, urls
+from larbinpy.parse.link import (
+    MAX_LINKS,
+    CheckCollector,
+    Collector,
+    Kind,
+    Link,
+    Parsed,
+    endorsed,
+    to_pages,
+    urls,
+)
 from larbinpy.parse.rewrite import Form, form_of, rewrite, rewriting
 from larbinpy.url import Url
 
@@ -67,25 +76,24 @@ __all__ = [
 ]
 
 
-def read(page: Page, agent: str, *, malformed: bool = False) -> Parsed:
+def read(page: Page, agent: str, *, checking: bool = False) -> Parsed:
     """As `read_in_steps`, in one step."""
-    return _result(read_in_steps(page, agent, malformed=malformed))
+    return _result(read_in_steps(page, agent, checking=checking))
 
 
 def read_in_steps(
-    page: Page, agent: str, *, malformed: bool = False
+    page: Page, agent: str, *, checking: bool = False
 ) -> Generator[None, None, Parsed]:
     """Return the links of `page`, its encoding, and its robots directives for `agent`.
 
     `agent` is a User-Agent or its product token. Headers are read for any status, the body only
-    below status 400, if it is no redirect; that of a 304 is the stored one. With `malformed`,
-    references that are no URLs are listed, and refused URLs are counted; then reading HTML takes
-    up to nine times as long. Yields between steps: only sitemaps and feeds take several.
+    below status 400, if it is no redirect; that of a 304 is the stored one. `checking`: for a link
+    check; targets of forms are no links then, and reading HTML takes up to nine times as long.
+    Yields between steps: only sitemaps and feeds take several.
     """
-    out = Collector(page.url.href, product_token(agent))
+    kind = CheckCollector if checking else Collector
+    out = kind(page.url.href, product_token(agent))
     read_headers(page, out)
-    if malformed:
-        out.malformed = {}
     charset = None
     leads_on = page.outcome is Outcome.ERR_30X and not page.not_modified
     if page.body and page.status < 400 and not leads_on:

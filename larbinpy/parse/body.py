@@ -190,7 +190,7 @@ _NOT_FOLLOWED = len(KINDS)
 def read_html(body: bytes, http_charset: str | None, out: Collector) -> str | None:
     """Add the links of an HTML page; return its encoding."""
     # The scan passes over references that are no URLs.
-    scans = native is not None and out.malformed is None
+    scans = native is not None and out.checked is None
     found = read_scan(body, http_charset, out) if scans else None
     return found or read_tree(body, http_charset, out)
 

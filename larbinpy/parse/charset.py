@@ -84,19 +84,24 @@ def sniff(body: bytes, http_charset: str | None = None) -> str:
     return document(body, http_charset).encoding or "windows-1252"
 
 
-def document(body: bytes, http_charset: str | None = None) -> turbohtml.Document:
-    """Parse an HTML page; `encoding` of the result is the encoding that was chosen."""
+def document(
+    body: bytes, http_charset: str | None = None, *, positions: bool = False
+) -> turbohtml.Document:
+    """Parse an HTML page; `encoding` of the result is the encoding that was chosen.
+
+    `positions`: its elements know their lines.
+    """
     body = shortened(body)
-    found = _parse(body, _utf16_unmarked(body) or http_charset)
+    found = _parse(body, _utf16_unmarked(body) or http_charset, positions)
     name = found.encoding
     if _incredible(name, body):
-        found = _parse(body, None)
+        found = _parse(body, None, positions)
         if _incredible(found.encoding, body):
-            found = _parse(body, "windows-1252")
+            found = _parse(body, "windows-1252", positions)
     if found.encoding_confidence == "tentative" and name == "windows-1252":
         guess = _guess(body)
         if guess is not None:
-            found = _parse(body, guess)
+            found = _parse(body, guess, positions)
     return found
 
 
@@ -250,13 +255,13 @@ def _percent(text: str, codec: str) -> str:
     return quote_from_bytes(text.encode(codec, "xmlcharrefreplace"), safe="@[\\]^`{|}")
 
 
-def _parse(body: bytes, label: str | None) -> turbohtml.Document:
+def _parse(body: bytes, label: str | None, positions: bool = False) -> turbohtml.Document:
     try:
         return turbohtml.parse(
-            body, encoding=label, positions=False, allow_declarative_shadow_roots=False
+            body, encoding=label, positions=positions, allow_declarative_shadow_roots=False
         )
     except LookupError:  # not a label of the Encoding standard
-        return _parse(body, None)
+        return _parse(body, None, positions)
 
 
 def _incredible(name: str | None, body: bytes) -> bool:

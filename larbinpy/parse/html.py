@@ -13,13 +13,19 @@ reports, which takes POST alone. Attributes of earlier versions of HTML count: o
 
 from collections.abc import Callable, Sequence
 
-from turbohtml import Element
+from turbohtml import Document, Element
 
 from larbinpy.parse import grammars
 from larbinpy.parse.charset import document, fragment, query_encoder
 from larbinpy.parse.css import css_urls
 from larbinpy.parse.grammars import meta_refresh, srcset
-from larbinpy.parse.link import Collector, Kind, relation_kind, unendorsed
+from larbinpy.parse.link import (
+    CheckCollector,
+    Collector,
+    Kind,
+    relation_kind,
+    unendorsed,
+)
 from larbinpy.url import parse
 
 #: Looks up an attribute; None if it is absent or has no value.
@@ -147,7 +153,8 @@ def _source(get: Get, out: Collector) -> None:
 
 def _form(get: Get, out: Collector) -> None:
     action = get("action")
-    if action is not None and _is_get(get("method")):
+    # Without the fields of the form, the server may refuse its target.
+    if action is not None and out.checked is None and _is_get(get("method")):
         out.add(action, Kind.PAGE, unendorsed(get("rel") or ""))
 
 
@@ -168,7 +175,7 @@ def collect_formaction(get: Get, owner: Get | None, forms: Sequence[Get], out: C
         gets = _is_get(owner("method"))
     else:
         gets = bool(forms) and all(_is_get(form("method")) for form in forms)
-    if gets:
+    if gets and out.checked is None:
         _add(get("formaction"), Kind.PAGE, out)
 
 
@@ -179,7 +186,8 @@ def form_named(name: str, forms: Sequence[Get]) -> Get | None:
 
 def _applet(get: Get, out: Collector) -> None:
     folder = get("codebase")
-    _add(folder, Kind.PAGE, out)
+    if out.checked is None:
+        _add(folder, Kind.PAGE, out)
     for archive in (get("archive") or "").split(","):
         out.add(_within(folder, archive.strip()), Kind.REQUISITE)
 
@@ -220,11 +228,15 @@ def _meta(get: Get, out: Collector) -> None:
     grammars.read_meta((get("property"), get("name"), get("itemprop")), content, out)
 
 
+#: Attributes that name no page: a form's target lacks its fields, and a folder may not be listed.
+_NO_TARGETS = ("action", "codebase")
+
+
 def _plain(pairs: tuple[tuple[str, Kind], ...]) -> Reader:
     def read(get: Get, out: Collector) -> None:
         for name, kind in pairs:
             reference = get(name)
-            if reference is not None:
+            if reference is not None and (out.checked is None or name not in _NO_TARGETS):
                 out.add(reference, kind)
 
     return read
@@ -254,6 +266,12 @@ _SELECTOR = f":is({','.join([*(f'[{name}]' for name in _ATTRIBUTES), *WHOLE])})"
 _ALL = "*"
 #: Attributes that most of these elements lack.
 _SELDOM = grammars.NAMES | {"style", "background", "formaction", "xlink:href"}
+_NAMED = "[id],a[name]"
+#: What a page has that no script fills, and what is no text of a page.
+_CONTENT = "h1,h2,h3,h4,h5,h6"
+_UNSEEN = "body script,body style,body noscript,body template"
+#: Fewer characters of text are those of a page that waits for its script.
+_LEAST_TEXT = 200
 #: Elements within a document within a document that are read; browsers show two of each.
 _MOST_WITHIN = 3
 _SUBMITTING = {"button": ("", "submit"), "input": ("submit", "image")}
@@ -261,13 +279,33 @@ _SUBMITTING = {"button": ("", "submit"), "input": ("submit", "image")}
 
 def read_tree(body: bytes, http_charset: str | None, out: Collector) -> str | None:
     """Add the links of an HTML page; return its encoding."""
-    tree = document(body, http_charset)
+    tree = document(body, http_charset, positions=out.checked is not None)
     found = tree.select(_SELECTOR)
     if any(element.tag == "base" for element in found):
         out.rebase(base_url(found, out.base))
     out.encode = query_encoder(tree.encoding)
+    if out.checked is not None:
+        out.checked.filled = is_filled(tree)
+        out.checked.parts = None if out.checked.filled else parts_in(tree)
     _read_elements(found, out)
     return tree.encoding
+
+
+def parts_in(tree: Document) -> set[str]:
+    """The names to which links may lead (HTML, "indicated part")."""
+    found = tree.select(_NAMED)
+    names = {element.attr("id") for element in found}
+    names |= {element.attr("name") for element in found if element.tag == "a"}
+    return {name for name in names if name}
+
+
+def is_filled(tree: Document) -> bool:
+    """Whether a script seems to make the content of a page: it has next to none of its own."""
+    if not tree.select_one("script") or tree.select_one(_CONTENT):
+        return False
+    body = tree.select_one("body")
+    hidden = sum(len(each.text) for each in tree.select(_UNSEEN))
+    return body is None or len(body.text.strip()) - hidden < _LEAST_TEXT
 
 
 def read_fragment(markup: bytes, charset: str | None, out: Collector) -> None:
@@ -283,16 +321,22 @@ def base_of(markup: bytes, charset: str | None, page: str) -> str:
 def _read_elements(found: list[Element], out: Collector, within: int = 0) -> None:
     readers = READERS
     followed: set[str] = set()
+    # A document within has parts of its own.
+    checks = out if isinstance(out, CheckCollector) and not within else None
     for element in found:
         if out.full:
             break
         tag = element.tag
         # Most attributes are rare, and `in` takes half the time of getting a value.
         held, get = element.attrs, element.attr
+        if checks is not None:
+            checks.element = element
         if tag == "a":
             # Three elements of four are links, and most repeat an earlier one.
             href = get("href")
-            if href is not None and (href := href.partition("#")[0]) not in followed:
+            if href is not None and out.checked is None:
+                href = href.partition("#")[0]
+            if href is not None and href not in followed:
                 if "rel" not in held:
                     followed.add(href)
                 out.add(href, Kind.PAGE, "rel" in held and unendorsed(get("rel") or ""))

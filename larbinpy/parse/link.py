@@ -1,21 +1,22 @@
 """The result of parsing: links, each once, with their kind.
 
-References that are no URLs (``http://[bad``, ``htp://typo.example/``), and refused URLs.
-
-Only a link check asks for them. A reference with another scheme than http and https may be a link
-for some program, so it counts only if its scheme looks like a misspelt http or https.
+For a link check also: where the links are in the page, which parts it has (``#name``), references
+that are no URLs (``http://[bad``, ``htp://typo.example/``), and refused URLs. A reference with
+another scheme than http and https may be a link for some program, so it counts only if its scheme
+looks like a misspelt http or https.
 """
 
 import re
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from enum import Enum
 from functools import lru_cache
 from itertools import accumulate, chain, pairwise
-from typing import overload
+from typing import Any, overload
+from urllib.parse import unquote
 
 from larbinpy.native import native
 from larbinpy.url import BAD_PORTS, MAX_LENGTH, Base, canonical, host_of, masked, parse, split
@@ -76,8 +77,15 @@ _MAX_CHARACTERS = 16 << 20
 #: `MAX_LENGTH`, but an honest one never by so much. Most are data: URLs.
 _MAX_REFERENCE = 4 * MAX_LENGTH
 
-#: Relations of a <link> that name a host and no resource, so they are not followed.
-_CONNECTIONS = frozenset({"preconnect", "dns-prefetch"})
+#: Relations of a <link> that are not followed: they name a host and no resource, or an address
+#: for programs, which send it what it needs; to a plain GET it answers with 400, 401 or 405.
+_NO_RESOURCES = frozenset(
+    {"preconnect", "dns-prefetch", "pingback", "webmention", "http://webmention.org/", "trackback"}
+    | {"micropub", "microsub", "authorization_endpoint", "token_endpoint", "indieauth-metadata"}
+    | {"redirect_uri", "ticket_endpoint", "https://api.w.org/", "hub", "salmon", "inbox"}
+    | {"http://www.w3.org/ns/ldp#inbox", "edituri", "service", "monetization"}
+    | {"openid.server", "openid.delegate", "openid2.provider", "openid2.local_id"}
+)
 _IMAGE_RELATIONS = frozenset(
     {"icon", "apple-touch-icon", "apple-touch-icon-precomposed", "apple-touch-startup-image"}
     | {"mask-icon", "fluid-icon", "image_src"}
@@ -221,6 +229,28 @@ def to_pages(links: Sequence[Link]) -> Sequence[Link]:
     return [link for link in links if link.kind is Kind.PAGE]
 
 
+#: Where a page has a link: the line of the page, from 1, 0 if it is not known; and what a reader
+#: sees of the link, empty if that is no text.
+Place = tuple[int, str]
+_NO_PLACE = (0, "")
+
+
+@dataclass(slots=True)
+class Checked:
+    """What a link check wants to know of a page beside its links."""
+
+    #: References that are no URLs, see `is_malformed`.
+    malformed: dict[str, None] = field(default_factory=dict)
+    #: URLs of the Web that the crawl refuses, by `why_refused`; counted with these.
+    refused: Counter[str] = field(default_factory=Counter)
+    #: Where each URL, and each part of one, first occurs: by URL and part, which may be empty.
+    places: dict[tuple[str, str], Place] = field(default_factory=dict)
+    #: The names of the page's parts; None if it is no HTML, or if it is `filled`.
+    parts: set[str] | None = None
+    #: Whether a script seems to make the content of the page.
+    filled: bool = False
+
+
 @dataclass(slots=True)
 class Parsed:
     """The content of a page that the crawl needs."""
@@ -234,12 +264,10 @@ class Parsed:
     nofollow: bool = False
     #: An index of sitemaps: all links lead to sitemaps.
     is_index: bool = False
-    #: References that are no URLs, if they were asked for; `parse.malformed` says which.
-    malformed: Sequence[str] = ()
     #: Why a sitemap or feed was not read to its end; empty if it was.
     cut: str = ""
-    #: URLs of the Web that the crawl refuses, by `parse.malformed.why_refused`; counted with these.
-    refused: Mapping[str, int] = field(default_factory=dict)
+    #: For a link check, if it was asked for.
+    checked: Checked | None = None
 
 
 _PAGE = Kind.PAGE
@@ -266,11 +294,12 @@ class Collector:
         "encode",
         "full",
         "is_index",
-        "malformed",
         "nofollow",
         "noindex",
-        "refused",
     )
+
+    #: What is found for a link check; None for other crawls.
+    checked: Checked | None = None
 
     def __init__(self, base: str | Base, agent: str = "") -> None:
         self._base = Base(base) if isinstance(base, str) else base
@@ -287,10 +316,6 @@ class Collector:
         self.nofollow = False
         #: Whether it is an index of sitemaps.
         self.is_index = False
-        #: References that are no URLs; None if they are not asked for.
-        self.malformed: dict[str, None] | None = None
-        #: Number of references that are URLs and cannot be crawled, by reason; counted with these.
-        self.refused: Counter[str] = Counter()
         self._by_reference: dict[str, Link] = {}
         self._by_url: dict[str, Link] = {}
         self._packed: PackedLinks | None = None
@@ -344,8 +369,7 @@ class Collector:
         url = self.resolve(reference)
         if url is None:
             link = _NOWHERE
-            if self.malformed is not None:
-                self._note_uncrawled(reference)
+            self._note_uncrawled(reference)
         elif url in self._by_url:
             link = self._by_url[url]
         else:
@@ -361,12 +385,7 @@ class Collector:
         self.cut = self.cut or why
 
     def _note_uncrawled(self, reference: str) -> None:
-        assert self.malformed is not None
-        refused = why_refused(reference, self.base)
-        if refused:
-            self.refused[refused] += 1
-        elif len(self.malformed) < MOST and is_malformed(reference, self.base):
-            self.malformed[spelled(reference)] = None
+        """Note a reference that cannot be crawled, if that is of interest."""
 
     def replace(self, links: PackedLinks) -> None:
         """Take `links` in place of those that were added."""
@@ -382,9 +401,8 @@ class Collector:
 
     def parsed(self, charset: str | None) -> Parsed:
         found = self._packed or self.links
-        malformed = tuple(self.malformed or ())
         directives = self.noindex, self.nofollow
-        return Parsed(found, charset, *directives, self.is_index, malformed, self.cut, self.refused)
+        return Parsed(found, charset, *directives, self.is_index, self.cut, self.checked)
 
 
 def unendorsed(rel: str) -> bool:
@@ -409,7 +427,7 @@ def relation_kind(rel: str, destination: str) -> Kind | None:
 @lru_cache(1 << 10)
 def _relation_kind(rel: str, destination: str) -> Kind | None:
     relations = frozenset(rel.lower().split())
-    if relations and relations <= _CONNECTIONS:
+    if relations and relations <= _NO_RESOURCES:
         return None
     if not relations.isdisjoint(_REQUISITE_RELATIONS):
         return Kind.REQUISITE
@@ -426,3 +444,90 @@ def _loaded_kind(destination: str, prefetched: bool) -> Kind:
     if destination == "document" or (prefetched and not destination):
         return Kind.PAGE
     return Kind.REQUISITE
+
+
+#: Placeholders of templates, which a program fills in: {{ url }}, {% url %}, <% url %>, ${url},
+#: {id}.
+_PLACEHOLDER = re.compile(
+    r"\{\{|%7b%7b|\{%|<%|\$\{|\{[\w.*+?-]+\}", re.ASCII | re.IGNORECASE
+).search
+_BLANK = " \f\0"
+_REMOVED = dict.fromkeys(map(ord, "\t\n\r"))
+#: Most characters of "top" with escapes.
+_LONGEST_TOP = 9
+#: Begins what browsers look for in the text of a page (scroll-to-text fragments).
+_TEXT_FRAGMENT = ":~:"
+#: Most characters of the text of a link, and of those that are looked at.
+_LONGEST_TEXT, _MOST_READ = 80, 1000
+
+
+def part_named(part: str) -> str:
+    """The part of a page that a reference leads to, by what it has after "#"; empty for all of it.
+
+    Scripts read "#/..." and "#!..." as names of their own pages.
+    """
+    if part[0] in "/!":
+        return ""
+    if " " in part or _TEXT_FRAGMENT in part or not part.isprintable():
+        part = part.translate(_REMOVED).partition(_TEXT_FRAGMENT)[0].strip(_BLANK)
+    return part if len(part) > _LONGEST_TOP or unquote(part).lower() != "top" else ""
+
+
+#: Attributes by which a script takes over what a click does.
+_HANDLED = frozenset({"onclick", "role", "data-toggle", "data-bs-toggle", "data-slide"})
+
+
+class CheckCollector(Collector):
+    """Gathers the links of a page for a link check, with what that wants to know beside them."""
+
+    __slots__ = ("checked", "element")
+
+    def __init__(self, base: str | Base, agent: str = "") -> None:
+        super().__init__(base, agent)
+        self.checked: Checked = Checked()
+        #: The element whose references are added: a turbohtml.Element, or what is like one.
+        self.element: Any = None
+
+    def add(self, reference: str, kind: Kind, nofollow: bool = False) -> None:
+        if ("{" in reference or "%" in reference) and _PLACEHOLDER(reference):
+            self.checked.refused["templates"] += reference not in self._by_reference
+            self._by_reference[reference] = _NOWHERE
+            return
+        address, _, part = reference.partition("#")
+        link = self._by_reference.get(address)
+        if link is None or link.kind is not kind or link.nofollow:
+            super().add(address, kind, nofollow)
+            link = self._by_reference.get(address)
+        if link is not None and link.url and (address or kind is _PAGE):
+            # Half of the links of some pages lead to their own headings.
+            if part and part in (self.checked.parts or ()) and link.url == self._page:
+                part = ""
+            key = link.url, part and self._part(part)
+            places = self.checked.places
+            if key not in places and len(places) < MAX_LINKS:
+                places[key] = _NO_PLACE if self.element is None else _place_of(self.element)
+
+    def _part(self, part: str) -> str:
+        element = self.element
+        if element is None or element.tag not in ("a", "area"):
+            return ""
+        return part_named(part) if _HANDLED.isdisjoint(element.attrs) else ""
+
+    def _note_uncrawled(self, reference: str) -> None:
+        checked = self.checked
+        refused = why_refused(reference, self.base)
+        if refused:
+            checked.refused[refused] += 1
+        elif len(checked.malformed) < MOST and is_malformed(reference, self.base):
+            checked.malformed[spelled(reference)] = None
+
+
+def _place_of(element: Any) -> Place:
+    text = element.text if element.tag == "a" else ""
+    if len(text) > _LONGEST_TEXT:
+        text = text[:_MOST_READ]
+    words = text.split()
+    if not words:
+        get = element.attr
+        words = (get("alt") or get("title") or get("aria-label") or "")[:_MOST_READ].split()
+    return element.source_line or 0, " ".join(words)[:_LONGEST_TEXT]

@@ -21,7 +21,7 @@ from lxml import etree
 
 from larbinpy.page import Page
 from larbinpy.parse import grammars, html
-from larbinpy.parse.link import Collector, Kind, relation_kind, unendorsed
+from larbinpy.parse.link import CheckCollector, Collector, Kind, relation_kind, unendorsed
 from larbinpy.url import parse
 
 #: Arguments of all lxml parsers.
@@ -126,8 +126,26 @@ def read_tree(body: bytes, encoding: str | None, out: Collector) -> bool:
             break
         # lxml cannot decode a text with half of a surrogate pair, as of "&#xD800;".
         with suppress(UnicodeDecodeError):
+            if isinstance(out, CheckCollector):
+                out.element = _Spot(element)
             _read_element(element, out)
+    if out.checked is not None and local_name(root) == "html":
+        out.checked.parts = {each.get("id") for each in root.iterfind(".//*[@id]")}
     return True
+
+
+class _Spot:
+    """An element as a link check sees it."""
+
+    def __init__(self, element: Any) -> None:
+        self._element = element
+        self.attr, self.attrs = element.get, element.attrib
+        self.tag = local_name(element)
+        self.source_line = element.sourceline
+
+    @property
+    def text(self) -> str:
+        return "".join(self._element.itertext())
 
 
 def tree_of(body: bytes, encoding: str | None) -> Any:

@@ -4,11 +4,12 @@ import csv
 import io
 import json
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
 from larbinpy.url import MAX_LENGTH
-from tests.support.crawling import Asked, Web, World, html, missing, moved, ok, one_line
+from tests.support.crawling import Asked, Crawler, Web, World, html, missing, moved, ok, one_line
 from tests.support.webserver import reply
 
 pytest_plugins = ["tests.support.crawlworld"]
@@ -21,6 +22,11 @@ def methods(web: Web, path: str, host: str) -> list[str]:
         for head, asked in zip(web.requests, web.asked, strict=True)
         if (asked.host, asked.path) == (host, path)
     ]
+
+
+def printed(crawler: Crawler) -> list[str]:
+    """The lines of a check, without those about single URLs."""
+    return [line for line in crawler.out.splitlines() if not line.startswith("[")]
 
 
 def bare(status: str, *headers: str) -> bytes:
@@ -63,7 +69,8 @@ def site(world: World) -> Web:
         elif method == b"HEAD":
             yield bare(refusals.get(asked.path, "404 Not Found"))
         elif asked.path == "/empty":
-            yield reply(b"", status="416 Range Not Satisfiable")
+            has_range = "range" in asked.headers
+            yield reply(b"", status="416 Range Not Satisfiable" if has_range else "200 OK")
         elif asked.path in refusals:
             yield ok(b"x" * 100_000)
         else:
@@ -73,10 +80,10 @@ def site(world: World) -> Web:
         if asked.path == "/robots.txt":
             sitemap = site_map.format(web.port).encode()
             yield ok(b"User-agent: *\nDisallow: /secret\n" + sitemap, "text/plain")
+        elif asked.path == "/moved":
+            yield bare("301 Moved", "Location: /lost") if method == b"HEAD" else moved("/lost")
         elif method != b"HEAD":
             yield missing()
-        elif asked.path == "/moved":
-            yield bare("301 Moved", "Location: /lost")
         elif asked.path == "/":
             yield bare("200 OK", "Content-Type: text/html")
         else:
@@ -115,8 +122,8 @@ def test_what_is_broken_is_found_and_nothing_else(site: Web, world: World) -> No
     assert broken[site.url("/missing.png")]["pages"] == [site.url("/s.css")]
     lines = crawler.out.splitlines()
     assert f"  404 {site.url('/gone')}" in lines
-    assert f"      on {site.url('/')}" in lines
-    at = lines.index("Left out:")
+    assert f'      on {site.url("/")}  (line 5, "x")' in lines
+    at = lines.index("Not checked:")
     urls = json.loads(found.out)["urls"]
     assert lines[at - 1] == f"{urls - 1} of {urls} URLs checked"
     assert lines[at + 1].split(maxsplit=1) == ["1", "by robots.txt"]
@@ -140,7 +147,7 @@ def test_only_pages_of_the_seeds_hosts_are_read(site: Web, world: World) -> None
     assert outcomes["http://far.test/secret"] == "forbiddenRobots"
 
 
-@pytest.mark.parametrize("path", ["/405", "/403", "/404", "/empty"])
+@pytest.mark.parametrize("path", ["/405", "/403", "/404"])
 def test_a_server_that_refuses_head_is_asked_for_the_first_byte(
     site: Web, world: World, path: str
 ) -> None:
@@ -151,6 +158,137 @@ def test_a_server_that_refuses_head_is_asked_for_the_first_byte(
     assert last.headers["range"] == "bytes=0-0"
     [fate] = [fate for fate in world.fates if fate["url"] == site.url(path, "odd.test")]
     assert (fate["outcome"], fate["attempt"]) == ("checked", 2)
+
+
+@pytest.mark.parametrize("head", ["302 Found", "404 Not Found"])
+def test_a_page_that_only_a_plain_get_shows_is_not_broken(world: World, head: str) -> None:
+    def answer(asked: Asked) -> Any:
+        if asked.host == "site.test":
+            yield html(web.url("/x", "odd.test")) if asked.path == "/" else missing()
+        elif asked.path != "/x":
+            yield missing()
+        elif web.requests[-1].startswith(b"HEAD"):
+            yield bare(head, "Location: /lost")
+        else:
+            yield reply(b"", status="500 X") if "range" in asked.headers else ok(b"x" * 100_000)
+
+    web = world.web(answer, "site.test", "odd.test")
+    world.conf("retries 0", "retryWait 1h")
+    crawler = world.run("--check-links", web.url())
+    assert crawler.process.returncode == 0
+    assert methods(web, "/x", "odd.test") == ["HEAD", "GET", "GET"]
+    assert methods(web, "/lost", "odd.test") == []
+
+
+def test_what_a_server_refuses_is_told_apart(world: World) -> None:
+    ends = {"/401": "401 Unauthorized", "/403": "403 Forbidden", "/404": "404 Not Found"}
+
+    def answer(asked: Asked) -> Any:
+        if asked.path == "/":
+            yield html(*ends)
+        else:
+            yield reply(b"", status=ends.get(asked.path, "404 Not Found"))
+
+    web = world.web(answer, "site.test")
+    world.conf("acceptStatus 401 end", "brokenStatus 999 end")
+    crawler = world.run("--check-links", web.url())
+    lines = printed(crawler)
+    assert lines[:2] == ["Broken links: 1, on 1 page", f"  404 {web.url('/404')}"]
+    assert lines[3:5] == [
+        "Refused to us, so perhaps not broken: 1, on 1 page",
+        f"  403 Forbidden: {web.url('/403')}",
+    ]
+    assert web.url("/401") not in "".join(lines)
+    assert crawler.process.returncode == 1
+    assert world.run("--check-links", "--scratch", web.url("/403")).process.returncode == 4
+
+
+def test_a_site_whose_links_are_all_refused_exits_0(world: World) -> None:
+    def answer(asked: Asked) -> Any:
+        yield html("/x") if asked.path == "/" else reply(b"", status="403 Forbidden")
+
+    web = world.web(answer, "site.test")
+    world.conf("ignoreRobots")
+    crawler = world.run("--check-links", web.url())
+    assert printed(crawler)[0] == "No broken links."
+    assert f"  403 Forbidden: {web.url('/x')}" in printed(crawler)
+    assert crawler.process.returncode == 0
+
+
+@pytest.mark.parametrize("tag", ['<meta name="robots" content="noindex, nofollow">', ""])
+def test_nofollow_does_not_silence_a_check(world: World, tag: str) -> None:
+    def answer(asked: Asked) -> Any:
+        lines = ["Content-Type: text/html", *([] if tag else ["X-Robots-Tag: nofollow"])]
+        page = f'<title>t</title>{tag}<a href="/gone" rel=nofollow>x</a>'.encode()
+        yield reply(page, *lines) if asked.path == "/" else missing()
+
+    web = world.web(answer, "site.test")
+    world.conf()
+    crawler = world.run("--check-links", web.url())
+    assert f"  404 {web.url('/gone')}" in crawler.out.splitlines()
+    assert crawler.process.returncode == 1
+
+
+def test_parts_of_pages_are_looked_for(world: World) -> None:
+    pages = {"/": html("/doc#there", "/doc#not-there"), "/doc": ok(b"<h2 id=there>x</h2>")}
+    web = world.web(lambda asked: iter([pages.get(asked.path, missing())]), "site.test")
+    world.conf()
+    crawler = world.run("--check-links", web.url())
+    lines = printed(crawler)
+    assert lines[:3] == [
+        "Broken links: 1, on 1 page",
+        f"  --- {web.url('/doc')}#not-there",
+        "      the page has no part of this name",
+    ]
+    assert crawler.process.returncode == 1
+    rows = list(csv.DictReader(io.StringIO(world.larbinpy("report", "--csv").out)))
+    assert [(row["url"], row["outcome"], row["group"]) for row in rows] == [
+        (f"{web.url('/doc')}#not-there", "noPart", "broken")
+    ]
+
+
+def test_known_faults_do_not_count_and_junit_names_all(world: World) -> None:
+    ends = {"/gone": "404 Not Found", "/old": "410 Gone", "/shut": "403 Forbidden"}
+
+    def answer(asked: Asked) -> Any:
+        if asked.path == "/":
+            yield html(*ends, "/b&c")
+        elif asked.path == "/robots.txt":
+            yield ok(b"User-agent: *\nDisallow: /b", "text/plain")
+        else:
+            yield reply(b"", status=ends[asked.path])
+
+    web = world.web(answer, "site.test")
+    world.conf()
+    known = world.folder / "known.txt"
+    known.write_text(f"# accepted in May\n{web.url('/old')}\n{web.url('/mended')}\n")
+    options = ("--known", "known.txt", "--junit", "junit.xml")
+    crawler = world.run("--check-links", *options, web.url())
+    assert crawler.process.returncode == 1
+    lines = printed(crawler)
+    assert lines[0] == "Broken links: 1, on 1 page"
+    at = lines.index("Known faults: 1, which do not count (knownFaults)")
+    assert lines[at + 2] == f"  {web.url('/mended')}"
+    suite = ElementTree.parse(world.folder / "junit.xml").getroot()[0]
+    numbers = {name: suite.attrib[name] for name in ("tests", "failures", "errors", "skipped")}
+    assert numbers == {"tests": "5", "failures": "1", "errors": "0", "skipped": "3"}
+    results = {case.attrib["name"]: [each.tag for each in case] for case in suite}
+    assert results == {
+        web.url("/"): [],
+        web.url("/gone"): ["failure"],
+        web.url("/old"): ["skipped"],
+        web.url("/shut"): ["skipped"],
+        web.url("/b&c"): ["skipped"],
+    }
+    known.write_text(f"{web.url('/old')}\n{web.url('/gone')}\n")
+    again = world.run("--check-links", "--scratch", *options, web.url())
+    assert again.process.returncode == 0
+
+
+def test_options_of_a_check_need_one(world: World) -> None:
+    world.conf()
+    said = one_line(world.larbinpy("crawl", "--junit", "x.xml", "http://site.test/"))
+    assert said == "larbinpy: --junit and --known need --check-links\n"
 
 
 def test_a_site_without_broken_links_exits_0(world: World) -> None:
@@ -184,7 +322,8 @@ def test_stay_says_which_pages_are_read(site: Web, world: World) -> None:
     world.run("--check-links", site.url())
     assert methods(site, "/", "site.test") == ["GET"]
     assert methods(site, "/one", "site.test") == ["HEAD", "GET"]
-    assert site.asked[-1].headers["range"] == "bytes=0-0"
+    [asked] = [a for a in site.asked if a.path == "/one" and "range" in a.headers]
+    assert asked.headers["range"] == "bytes=0-0"
     assert methods(site, "/i.png", "site.test") == []
 
 
@@ -215,7 +354,7 @@ def test_a_check_that_was_killed_goes_on(world: World) -> None:
     assert "Broken links: 2, on 1 page" in lines
     for path in ("/3", "/9"):
         at = lines.index(f"  410 {web.url(path, 'far.test')}")
-        assert lines[at + 1] == f"      on {web.url()}"
+        assert lines[at + 1].startswith(f"      on {web.url()}  (line ")
     assert lines[-1] == "21 URLs checked"
 
 
@@ -262,7 +401,7 @@ def test_links_that_the_crawl_refuses_are_left_out(world: World) -> None:
     assert crawler.out.splitlines()[-5:] == [
         "No broken links.",
         "2 URLs checked",
-        "Left out:",
+        "Not checked:",
         f"{3:>12}  links: their ports are those of other services, such as 22 and 25",
         f"{1:>12}  links: they are longer than 8,000 characters",
     ]
@@ -295,7 +434,7 @@ def test_urls_that_a_site_limit_ended_are_not_checked(world: World) -> None:
     world.conf("limitPageBySite 2")
     crawler = world.run("--check-links", web.url())
     lines = [line for line in crawler.out.splitlines() if not line.startswith("[")]
-    assert lines[:3] == ["No broken links so far.", "2 of 5 URLs checked", "Left out:"]
+    assert lines[:3] == ["No broken links so far.", "2 of 5 URLs checked", "Not checked:"]
     assert lines[3].split(maxsplit=1) == [
         "3",
         "by limits by site (limitPageBySite, limitBytesBySite)",
@@ -324,5 +463,5 @@ def test_pages_that_a_rule_rejects_by_type_are_not_checked(world: World) -> None
     crawler = world.run("--check-links", web.url())
     lines = crawler.out.splitlines()
     at = lines.index("1 of 2 URLs checked")
-    assert lines[at + 1 :] == ["Left out:", f"{1:>12}  by reject type:text/plain"]
+    assert lines[at + 1 :] == ["Not checked:", f"{1:>12}  by reject type:text/plain"]
     assert crawler.process.returncode == 0

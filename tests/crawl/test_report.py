@@ -171,6 +171,9 @@ def test_csv_has_a_line_for_each_link_and_page(site: Web, crawl: Worlds) -> None
         "outcome": "err40X",
         "page": site.url("a.test/one"),
         "target": site.url("a.test/lost"),
+        "group": "broken",
+        "line": "",
+        "text": "",
     }
 
 
@@ -352,8 +355,8 @@ def test_the_command_reads_a_running_crawl(world: ProcessWorld) -> None:
     world.until(lambda: len(world.fates) == 2)
     reported = world.larbinpy("report", "--csv")
     assert reported.out.splitlines() == [
-        "url,status,outcome,page,target",
-        f"{web.url('/gone')},404,err40X,{web.url()},",
+        "url,status,outcome,page,target,group,line,text",
+        f"{web.url('/gone')},404,err40X,{web.url()},,broken,,",
     ]
     held = False
     assert world.finish(crawler) == 0
@@ -408,6 +411,7 @@ def test_what_rules_and_settings_left_out_is_counted(web: Web, crawl: Worlds) ->
         "robots": 0,
         "rules": {"reject **.zip": 3},
         "limits": {"noExternalLinks": 1, "depthInSite": 1},
+        "parts": {},
         "links": {"outSite": 1, "tooDeep": 1},
     }
     text = list(whole(report, everything=False))

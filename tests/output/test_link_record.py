@@ -19,6 +19,7 @@ from larbinpy.output.links import (
     LinkRecord,
     NoLinkRecord,
     fold_hash,
+    has_part,
 )
 from larbinpy.parse import Kind, Link
 from larbinpy.parse.link import PackedLinks
@@ -229,3 +230,19 @@ def test_scratch_removes_the_record_of_an_earlier_crawl(path: Path) -> None:
     NoLinkRecord(path).clear()
     assert not path.exists()
     NoLinkRecord(path).clear()
+
+
+@pytest.mark.parametrize(
+    ("names", "part", "found"),
+    [
+        ({"a"}, "a", True),
+        ({"a"}, "A", False),
+        ({"caf\u00e9"}, "caf%C3%A9", True),
+        ({"caf%C3%A9"}, "caf%C3%A9", True),
+        ({"a b"}, "a%20b", True),
+        ({"user-content-a"}, "a", True),
+        ({"a"}, "a/", False),
+    ],
+)
+def test_the_names_that_browsers_find(names: set[str], part: str, found: bool) -> None:
+    assert has_part(names, part) is found

@@ -51,9 +51,10 @@ def test_these_are_urls_or_links_for_other_programs(reference: str) -> None:
 def test_these_are_urls_that_are_not_asked_for(reference: str, why: str) -> None:
     assert why_refused(reference, BASE) == why
     made = read(
-        page(f'<a href="{reference}">1</a><a href="{reference}#x">2</a>'), "x", malformed=True
+        page(f'<a href="{reference}">1</a><a href="{reference}#x">2</a>'), "x", checking=True
     )
-    assert (made.refused, made.links) == ({why: 1} if why else {}, [])
+    assert made.checked is not None
+    assert (made.checked.refused, made.links) == ({why: 1} if why else {}, [])
 
 
 def page(body: str, kind: str = "text/html") -> Page:
@@ -61,25 +62,27 @@ def page(body: str, kind: str = "text/html") -> Page:
     return Page(Url(BASE, 5), Outcome.SUCCESS, status=200, headers=headers, body=body.encode())
 
 
+def malformed(made: Page) -> list[str]:
+    checked = read(made, "x", checking=True).checked
+    assert checked is not None
+    return list(checked.malformed)
+
+
 def test_they_are_listed_on_demand_and_change_no_link() -> None:
     made = page('<a href="http://[bad#x">1</a><a href=/y>2</a><img src="htp://b.test/">')
-    plain, asked = read(made, "x"), read(made, "x", malformed=True)
-    assert (plain.malformed, plain.refused) == ((), {})
-    assert asked.malformed == ("http://[bad", "htp://b.test/")
+    plain, asked = read(made, "x"), read(made, "x", checking=True)
+    assert plain.checked is None
+    assert malformed(made) == ["http://[bad", "htp://b.test/"]
     assert [link.url for link in plain.links] == [link.url for link in asked.links]
 
 
 def test_few_of_a_page_are_listed_and_none_is_long() -> None:
     many = "".join(f'<a href="http://[{"x" * 999}{n}">1</a>' for n in range(99))
-    found = read(
-        page("".join(f'<a href="http://[{n}{"x" * 999}">1</a>' for n in range(99))),
-        "x",
-        malformed=True,
-    ).malformed
+    found = malformed(page("".join(f'<a href="http://[{n}{"x" * 999}">1</a>' for n in range(99))))
     assert len(found) == MOST and max(map(len, found)) <= 200
-    assert len(read(page(many), "x", malformed=True).malformed) == 1
+    assert len(malformed(page(many))) == 1
 
 
 def test_style_sheets_have_them_too() -> None:
     made = page("a { background: url(http://[bad) }", "text/css")
-    assert read(made, "x", malformed=True).malformed == ("http://[bad",)
+    assert malformed(made) == ["http://[bad"]

@@ -1,9 +1,13 @@
 """Broken links, each with all pages that have it, and redirects to their ends.
 
+A link is broken, known to be, or refused to the crawl, which visitors may not be. After a check of
+links, those to missing parts of pages (``#name``) are broken, too.
+
 The pages that have each link: a million pages with thirty broken links each fit into memory.
 """
 
 from array import array
+from collections import Counter
 from collections.abc import (
     Callable,
     Collection,
@@ -15,13 +19,14 @@ from collections.abc import (
     Set,
 )
 from dataclasses import dataclass
+from enum import Enum
 from itertools import chain
 from pathlib import Path
 
 from larbinpy.errors import UserError, what_failed
 from larbinpy.observe.report.log import Failure, LogSummary, Redirect
-from larbinpy.output.links import NAME, LinkReader
-from larbinpy.page import Outcome, reason
+from larbinpy.output.links import CHECK, NAME, CheckReader, LinkReader, has_part
+from larbinpy.page import REFUSING, Outcome, reason, status_among
 from larbinpy.url import split
 
 #: Flag of the last page of a run; the first one is before it.
@@ -112,7 +117,59 @@ class PageNumbers:
 
 #: A crawl follows at most ten redirects in a row.
 _MOST_HOPS = 10
-_SAID_BY_DETAIL = (Outcome.ERR_30X.value, Outcome.BAD_URL.value)
+#: Stands for the outcome of a link to a part that the page does not have.
+_NO_PART = "noPart"
+_SAID_BY_DETAIL = (Outcome.ERR_30X.value, Outcome.BAD_URL.value, _NO_PART)
+#: Most places of links (line and text) that are named.
+_MOST_PLACES = 100_000
+
+
+class Group(Enum):
+    """What a link that leads to no page is for its site."""
+
+    BROKEN = "broken"
+    #: The server refuses the page to the crawl, and perhaps not to visitors.
+    REFUSED = "refused"
+    #: It was broken before, and is in the file of known faults.
+    KNOWN = "known"
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """How links are judged: by acceptStatus, brokenStatus and knownFaults."""
+
+    accept: Sequence[str] = ()
+    broken: Sequence[str] = ()
+    known: Collection[str] = ()
+
+    def group(self, url: str, failure: Failure) -> Group | None:
+        """The group of a link that ended so; None if its status is accepted."""
+        status = failure.status
+        is_status = failure.outcome in _BY_STATUS and status >= 300
+        if is_status and not status_among(status, self.broken):
+            if status_among(status, self.accept):
+                return None
+            if status_among(status, REFUSING):
+                return Group.REFUSED
+        return Group.KNOWN if url in self.known else Group.BROKEN
+
+
+_BY_STATUS = (Outcome.ERR_40X.value, Outcome.ERR_50X.value)
+_USUAL = Judging()
+
+
+def judging_of(folder: Path) -> Judging:
+    """How the link check with the state in `folder` judges. Raises UserError."""
+    judges = CheckReader(folder / CHECK).judges
+    known: dict[str, None] = {}
+    if judges.get("known"):
+        try:
+            text = Path(judges["known"]).read_text("utf-8", "replace")
+        except OSError as error:
+            raise UserError(f"knownFaults {what_failed(error)}") from None
+        lines = (line.strip() for line in text.splitlines())
+        known = dict.fromkeys(line for line in lines if line and not line.startswith("#"))
+    return Judging(judges.get("accept", ()), judges.get("broken", ()), known)
 
 
 @dataclass(slots=True, frozen=True)
@@ -121,6 +178,7 @@ class BrokenLink:
 
     url: str
     failure: Failure
+    group: Group = Group.BROKEN
     #: The URLs that it redirects to, the last one broken; empty if it is broken itself.
     hops: tuple[str, ...] = ()
     #: Whether it was a seed.
@@ -149,12 +207,20 @@ class RedirectChain:
 
 
 class BrokenLinks:
-    """The broken links of a crawl, in the order of the log, and the pages that have each."""
+    """The broken links of a crawl, in the order of the log, and the pages that have each.
 
-    def __init__(self, summary: LogSummary) -> None:
-        self.links = list(_broken(summary))
+    Those that are refused or known are among them.
+    """
+
+    def __init__(self, summary: LogSummary, judging: Judging = _USUAL) -> None:
+        self._judging = judging
+        self.links = list(_broken(summary, judging))
         #: Why the pages are not all known; empty if they are.
         self.unknown = ""
+        #: Number of links to parts of pages that were not looked for, by the reason.
+        self.unseen: Counter[str] = Counter()
+        self._places: dict[tuple[str, str], tuple[int, str]] = {}
+        self._failed = summary.broken.keys()
         self._redirects = summary.redirects
         self._malformed = summary.malformed
         inner = {redirect.target for redirect in summary.redirects.values()}
@@ -173,12 +239,19 @@ class BrokenLinks:
     def __len__(self) -> int:
         return len(self.links)
 
-    @property
-    def page_count(self) -> int:
-        """Number of pages with broken links."""
-        return len(self._pages)
+    def of_group(self, group: Group) -> list[int]:
+        """The numbers of the links of a group."""
+        return [number for number, link in enumerate(self.links) if link.group is group]
 
-    def find_pages(self, folders: Iterable[Path]) -> None:
+    def page_count(self, group: Group) -> int:
+        """Number of pages with links of a group."""
+        runs = (self._runs(number) for number in self.of_group(group))
+        marks = bytearray(len(self._pages))
+        for first, last in chain.from_iterable(runs):
+            marks[first : last + 1] = b"\1" * (last + 1 - first)
+        return marks.count(1)
+
+    def find_pages(self, folders: Sequence[Path]) -> None:
         """Find the pages of each link, and all `linked_redirects`, in the records in `folders`.
 
         Without a record, the first page is taken from the log.
@@ -186,7 +259,84 @@ class BrokenLinks:
         for folder in folders:
             self._search_in(folder)
         self._add_from_log()
+        for folder in folders:
+            self._add_parts(CheckReader(folder / CHECK))
         self._repeats = self._pages.repeats()
+        for folder in folders:
+            self._find_places(CheckReader(folder / CHECK))
+
+    def _add_parts(self, record: CheckReader) -> None:
+        """Add the links to parts that the pages do not have."""
+        wanted: dict[str, set[str]] = {}
+        for _, _, linked in record.pages():
+            for url, parts in linked.items():
+                wanted.setdefault(url, set()).update(parts)
+        missing = self._missing(record, wanted)
+        on: dict[str, list[str]] = {}
+        for page, _, linked in record.pages() if missing else ():
+            for url in missing.keys() & linked.keys():
+                for part in missing[url].intersection(linked[url]):
+                    on.setdefault(f"{url}#{part}", []).append(page)
+        for url, pages in on.items():
+            failure = Failure(_NO_PART, 0, "the page has no part of this name", pages[0])
+            self._append(url, failure, pages)
+
+    def _missing(self, record: CheckReader, wanted: dict[str, set[str]]) -> dict[str, set[str]]:
+        """Those of the `wanted` parts that their pages lack, by the URLs of links."""
+        names: dict[str, list[str]] = {}
+        for url in wanted:
+            hops, _ = follow(url, self._redirects)
+            names.setdefault(hops[-1] if hops else url, []).append(url)
+        missing: dict[str, set[str]] = {}
+        seen = set()
+        for page, parts, _ in record.pages():
+            if page in names and isinstance(parts, list):
+                seen.add(page)
+                known = frozenset(parts)
+                for url in names[page]:
+                    lacks = {part for part in wanted[url] if not has_part(known, part)}
+                    missing[url] = lacks & missing.get(url, lacks)
+            elif page in names and parts is True:
+                seen.add(page)
+                self.unseen["script"] += sum(len(wanted[url]) for url in names[page])
+        for page in names.keys() - seen - self._failed:
+            self.unseen["unread"] += sum(len(wanted[url]) for url in names[page])
+        return {url: parts for url, parts in missing.items() if parts}
+
+    def _find_places(self, record: CheckReader) -> None:
+        urls = {link.url for link in self.links}
+        pages = set(chain.from_iterable(self.pages(number) for number in range(len(self))))
+        for page, places in record.places(pages):
+            for to, parts in places.items():
+                for part, (line, text) in parts.items():
+                    url = f"{to}#{part}" if part else to
+                    if len(self._places) < _MOST_PLACES:
+                        if url in urls:
+                            self._places[page, url] = line, text
+                        elif to in urls:
+                            self._places.setdefault((page, to), (line, text))
+
+    @property
+    def has_places(self) -> bool:
+        """Whether it is known where in their pages links are."""
+        return bool(self._places)
+
+    def places_of(self, number: int) -> Iterator[tuple[str, int, str]]:
+        """The pages that have the link `number`, with the line, 0 if unknown, and its text."""
+        url, places = self.links[number].url, self._places
+        return ((page, *places.get((page, url), (0, ""))) for page in self.pages(number))
+
+    @property
+    def mended(self) -> list[str]:
+        """The known faults that were not found."""
+        found = {link.url for link in self.links}
+        return [url for url in self._judging.known if url not in found]
+
+    def _append(self, url: str, failure: Failure, pages: Sequence[str]) -> None:
+        group = self._judging.group(url, failure) or Group.BROKEN
+        self.links.append(BrokenLink(url, failure, group))
+        self._on.append(PageNumbers())
+        self._add([(self._on[-1], pages)])
 
     def _search_in(self, folder: Path) -> None:
         try:
@@ -215,12 +365,10 @@ class BrokenLinks:
                 more.append((pages, [via]))
             self.links.append(link)
             self._on.append(pages)
+        self._add(more)
         for reference, urls in self._malformed.items():
             failure = Failure(Outcome.BAD_URL.value, 0, "not a URL", urls[0])
-            self.links.append(BrokenLink(reference, failure))
-            self._on.append(PageNumbers())
-            more.append((self._on[-1], urls))
-        self._add(more)
+            self._append(reference, failure, urls)
 
     def _add(self, more: Sequence[tuple[PageNumbers, Sequence[str]]]) -> None:
         """Add pages by their URLs, which the record may have named."""
@@ -296,15 +444,16 @@ class BrokenLinks:
                 yield page, page
 
 
-def _broken(summary: LogSummary) -> Iterator[BrokenLink]:
-    redirected = {}
-    for url, redirect in summary.redirects.items():
-        hops, failure = _end(url, redirect, summary)
-        if failure is not None:
-            redirected[url] = BrokenLink(url, failure, hops, seed=redirect.via is None)
+def _broken(summary: LogSummary, judging: Judging) -> Iterator[BrokenLink]:
     for url, failure in summary.broken.items():
-        yield BrokenLink(url, failure, seed=failure.via is None)
-    yield from redirected.values()
+        group = judging.group(url, failure)
+        if group is not None:
+            yield BrokenLink(url, failure, group, seed=failure.via is None)
+    for url, redirect in summary.redirects.items():
+        hops, end = _end(url, redirect, summary)
+        group = None if end is None else judging.group(url, end)
+        if end is not None and group is not None:
+            yield BrokenLink(url, end, group, hops, seed=redirect.via is None)
 
 
 def _end(

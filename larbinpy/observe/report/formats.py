@@ -1,4 +1,4 @@
-"""The report of a crawl's files, and its forms for programs: JSON and CSV.
+"""The report of a crawl's files, and its forms for programs: JSON, CSV and JUnit XML.
 
 The report for a terminal: lines of 80 columns, except that URLs are never cut.
 """
@@ -12,9 +12,10 @@ from heapq import nlargest
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
+from xml.sax.saxutils import escape, quoteattr
 
 from larbinpy.console.text import counted, grouped, printable, roughly, size
-from larbinpy.observe.report.broken import BrokenLinks, RedirectChain, chains
+from larbinpy.observe.report.broken import BrokenLinks, Group, RedirectChain, chains, judging_of
 from larbinpy.observe.report.log import (
     Line,
     LogFiles,
@@ -26,13 +27,18 @@ from larbinpy.observe.report.log import (
     until_of,
 )
 from larbinpy.observe.snapshot import Counts, counts_of, left_out
-from larbinpy.page import in_words, left_out_lines, status_in_words
+from larbinpy.page import Outcome, Trait, having, in_words, left_out_lines, status_in_words
 from larbinpy.storage.state import State, StateError
 
 _END = "\r\n"
 #: Marks for which a field of CSV is quoted.
 _QUOTED = frozenset('",\r\n')
-_COLUMNS = ("url", "status", "outcome", "page", "target")
+_COLUMNS = ("url", "status", "outcome", "page", "target", "group", "line", "text")
+#: Outcomes of URLs that were found and not asked for, or whose answer a rule refused.
+_UNCHECKED = {outcome.value for outcome in having(Trait.ROBOTS)} | {
+    *(Outcome.PRIVATE_ADDRESS.value, Outcome.SITE_LIMIT.value, Outcome.REJECTED.value),
+    *(Outcome.TRAP.value, Outcome.TOO_DEEP.value, Outcome.OUT_SITE.value),
+}
 
 
 class Report:
@@ -47,28 +53,53 @@ class Report:
         self.folder = logs[0].folder if len(logs) == 1 else folder
         self.summary = LogSummary()
         counts: Counts = defaultdict(Counter)
-        lines = []
+        self._logs = []
         for log in logs:
             started, own, put_back = _read_totals(log.folder)
             for name, counter in own.items():
                 counts[name] += counter
-            lines.append(_counted(log.lines(), started, put_back))
-        for line in by_time(lines):
+            self._logs.append((log, started, put_back))
+        for line in self._lines():
             self.summary.add(line)
         self.summary.finish()
-        self.broken = BrokenLinks(self.summary)
+        self.broken = BrokenLinks(self.summary, judging_of(self.folder))
         self.broken.find_pages([log.folder for log in logs])
         #: What was left out, as `observe.snapshot.left_out` counts it.
         self.left_out = left_out(counts, self.summary.outcomes)
+        self.left_out["parts"] = dict(self.broken.unseen.most_common())
         #: A line for each thing that could not be read.
         self.errors = [error for log in logs for error in log.errors]
         if damaged := sum(log.damaged for log in logs):
             self.errors.append(f"{damaged} damaged lines of the log were left out")
 
+    def _lines(self) -> Iterator[Line]:
+        """The lines of all logs that count."""
+        return by_time([_counted(log.lines(), began, back) for log, began, back in self._logs])
+
+    def sound(self) -> Iterator[tuple[str, str]]:
+        """All URLs except for broken links, each with the outcome if that left it unchecked.
+
+        One that was fetched again comes again.
+        """
+        faulty = {link.url for link in self.broken.links}
+        for line in self._lines():
+            if line["url"] not in faulty:
+                yield line["url"], line["outcome"] if line["outcome"] in _UNCHECKED else ""
+
+    @property
+    def checked(self) -> int:
+        """Number of URLs that were asked for, and whose answer no rule refused."""
+        return self.summary.urls - sum(self.summary.outcomes[name] for name in _UNCHECKED)
+
     @property
     def chains(self) -> Iterator[RedirectChain]:
         """The redirects that a page links to, or that were seeds."""
         return chains(self.summary.redirects, self.broken.linked_redirects)
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether no link is broken; those that are refused or known to be do not count."""
+        return not self.broken.of_group(Group.BROKEN)
 
 
 def _read_totals(folder: Path) -> tuple[str, Counts, dict[str, str]]:
@@ -111,7 +142,7 @@ def json_pieces(report: Report) -> Iterator[str]:
         "left_out": report.left_out,
     }
     lists: dict[str, Iterable[Iterable[str]]] = {
-        "broken": _broken(report.broken),
+        **{group.value: _broken(report.broken, group) for group in Group},
         "read_in_part": (
             [json.dumps({"url": url, "reason": detail})] for url, detail in summary.parts.items()
         ),
@@ -133,24 +164,28 @@ def json_pieces(report: Report) -> Iterator[str]:
     yield "}\n"
 
 
-def _broken(broken: BrokenLinks) -> Iterator[Iterator[str]]:
-    for number in range(len(broken)):
+def _broken(broken: BrokenLinks, group: Group) -> Iterator[Iterator[str]]:
+    for number in broken.of_group(group):
         yield _broken_link(broken, number)
 
 
 def _broken_link(broken: BrokenLinks, number: int) -> Iterator[str]:
     """A broken link in pieces; its pages are last."""
     link = broken.links[number]
-    yield json.dumps(
-        {
-            "url": link.url,
-            "status": link.status,
-            "outcome": link.failure.outcome,
-            "reason": link.reason,
-            "hops": list(link.hops),
-            "seed": link.seed,
-        }
-    )[:-1]
+    values: dict[str, Any] = {
+        "url": link.url,
+        "status": link.status,
+        "outcome": link.failure.outcome,
+        "reason": link.reason,
+        "hops": list(link.hops),
+        "seed": link.seed,
+    }
+    if broken.has_places:
+        values["places"] = [
+            {"page": page, "line": line, "text": text}
+            for page, line, text in broken.places_of(number)
+        ]
+    yield json.dumps(values)[:-1]
     mark = ', "pages": ['
     for pages in broken.page_pieces(number):
         yield mark + json.dumps(pages)[1:-1]
@@ -180,20 +215,31 @@ def _chain(chain: RedirectChain) -> dict[str, Any]:
 def csv_pieces(report: Report) -> Iterator[str]:
     """The broken links as CSV (RFC 4180): a line for each link and page, after the columns.
 
-    `target` is the URL that is broken, if the link redirects to it.
+    `target` is the URL that is broken, if the link redirects to it; `group` is that of the link,
+    and line and text are those of the link in the page, after a check of links.
     """
     yield _row(_COLUMNS)
-    for number, link in enumerate(report.broken.links):
+    broken = report.broken
+    for number, link in enumerate(broken.links):
         target = link.hops[-1] if link.hops else ""
         before = _row((link.url, link.status, link.failure.outcome)).removesuffix(_END) + ","
-        after = _row(("", target))
-        pieces: Iterable[list[str]] = report.broken.page_pieces(number)
-        if not report.broken.count(number):
+        after = _row(("", target, link.group.value, "", ""))
+        pieces: Iterable[list[str]] = broken.page_pieces(number)
+        if not broken.count(number):
             pieces = [[""]]
+        elif broken.has_places:
+            yield from _placed_rows(broken, number, before, target)
+            continue
         for pages in pieces:
             # For 30 million rows, csv.writer takes a minute.
             quoted = map(_field, pages) if _has_marks("".join(pages)) else pages
             yield f"{before}{f'{after}{before}'.join(quoted)}{after}"
+
+
+def _placed_rows(broken: BrokenLinks, number: int, before: str, target: str) -> Iterator[str]:
+    for page, line, text in broken.places_of(number):
+        more = (page, target, broken.links[number].group.value, line or "", printable(text))
+        yield before + _row(more)
 
 
 def _has_marks(text: str) -> bool:
@@ -212,6 +258,38 @@ def _row(values: Iterable[object]) -> str:
     return text.getvalue()
 
 
+def junit_pieces(report: Report) -> Iterator[str]:
+    """The report as JUnit XML, with a test for each URL.
+
+    Broken links have failed; those that are refused, known or not checked were skipped.
+    """
+    broken = report.broken
+    failed = broken.of_group(Group.BROKEN)
+    unchecked = sum(bool(outcome) for _, outcome in report.sound())
+    count = len(broken) + sum(1 for _ in report.sound())
+    numbers = f'tests="{count}" failures="{len(failed)}" errors="0"'
+    numbers += f' skipped="{len(broken) - len(failed) + unchecked}"'
+    yield f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites {numbers}>\n'
+    yield f'<testsuite name="larbinpy: links" {numbers}>\n'
+    for number, link in enumerate(broken.links):
+        pages = "\n".join(_details(broken, number, everything=True))
+        said = quoteattr(f"{link.group.value}: {printable(link.reason)}")
+        inner = f"<skipped message={said}/>"
+        if link.group is Group.BROKEN:
+            inner = f"<failure message={said}>{escape(pages)}</failure>"
+        yield _case(link.url, inner)
+    for url, outcome in report.sound():
+        words = quoteattr(f"not checked: {in_words(outcome)}")
+        yield _case(url, f"<skipped message={words}/>" if outcome else "")
+    yield "</testsuite>\n</testsuites>\n"
+
+
+def _case(url: str, inner: str) -> str:
+    site = "/".join(printable(url).split("/", 3)[:3])
+    names = f"classname={quoteattr(site)} name={quoteattr(printable(url))}"
+    return f"<testcase {names}>{inner}</testcase>\n"
+
+
 T = TypeVar("T")
 
 #: Entries of a list, and pages of a broken link, without --all.
@@ -221,30 +299,65 @@ _TOP = 10
 
 
 def broken_links(report: Report, *, everything: bool, so_far: bool = False) -> Iterator[str]:
-    """The broken links with their pages. `so_far`: more links are to be checked."""
+    """The broken links with their pages, then those that are refused, and what is known of them.
+
+    `so_far`: more links are to be checked.
+    """
     broken = report.broken
-    if not len(broken):
+    numbers = broken.of_group(Group.BROKEN)
+    if numbers:
+        count = counted(broken.page_count(Group.BROKEN), "page")
+        yield f"Broken links: {grouped(len(numbers))}, on {count}"
+    else:
         yield "No broken links so far." if so_far else "No broken links."
-        return
-    yield f"Broken links: {grouped(len(broken))}, on {counted(broken.page_count, 'page')}"
-    if broken.unknown:
+    if broken.unknown and len(broken):
         yield f"  ({printable(broken.unknown)})"
-    for number in range(_shown(len(broken), everything)):
+    for number in numbers[: _shown(len(numbers), everything)]:
         link = broken.links[number]
         yield f"  {_code(link.status)} {printable(link.url)}"
-        for hop in link.hops:
-            yield f"      -> {printable(hop)}"
-        if link.reason != status_in_words(link.status):
-            yield f"      {printable(link.reason)}"
-        pages = broken.count(number)
-        shown = _shown(pages, everything, _PAGES)
-        for page in islice(broken.pages(number), shown):
-            yield f"      on {printable(page)}"
-        if shown < pages:
-            yield f"      and {grouped(pages - shown)} more; --all shows them"
-        if link.seed:
-            yield "      it was given as a seed"
-    yield from _more(len(broken), everything)
+        yield from _details(broken, number, everything)
+    yield from _more(len(numbers), everything)
+    yield from _refused(broken, everything)
+    known = len(broken.of_group(Group.KNOWN))
+    if known:
+        yield f"Known faults: {grouped(known)}, which do not count (knownFaults)"
+    if broken.mended:
+        yield "Known faults that are none any more:"
+        yield from (f"  {printable(url)}" for url in broken.mended)
+
+
+def _refused(broken: BrokenLinks, everything: bool) -> Iterator[str]:
+    """The links that visitors may be able to follow."""
+    numbers = broken.of_group(Group.REFUSED)
+    if not numbers:
+        return
+    count = counted(broken.page_count(Group.REFUSED), "page")
+    yield f"Refused to us, so perhaps not broken: {grouped(len(numbers))}, on {count}"
+    for number in numbers[: _shown(len(numbers), everything)]:
+        link = broken.links[number]
+        yield f"  {status_in_words(link.status)}: {printable(link.url)}"
+        yield from _details(broken, number, everything)
+    yield from _more(len(numbers), everything)
+
+
+def _details(broken: BrokenLinks, number: int, everything: bool) -> Iterator[str]:
+    """Where a link leads, why it is broken, and the pages that have it."""
+    link = broken.links[number]
+    for hop in link.hops:
+        yield f"      -> {printable(hop)}"
+    if link.reason != status_in_words(link.status):
+        yield f"      {printable(link.reason)}"
+    pages = broken.count(number)
+    shown = _shown(pages, everything, _PAGES)
+    for page, line, text in islice(broken.places_of(number), shown):
+        where = [f"line {line}"] if line else []
+        where += [f'"{text}"'] if text else []
+        place = f"  ({', '.join(where)})" if where else ""
+        yield f"      on {printable(page + place)}"
+    if shown < pages:
+        yield f"      and {grouped(pages - shown)} more; --all shows them"
+    if link.seed:
+        yield "      it was given as a seed"
 
 
 def whole(report: Report, *, everything: bool) -> Iterator[str]:
