@@ -40,6 +40,22 @@ _HEAD = 512
 _MEDIA = re.compile(r"(?:audio|font|image|video)/(?!svg)")
 
 
+#: Types of gzip files, and endings of their names. Browsers keep those as they are if a server says
+#: that they are packed: it means the file, not its transfer.
+_PACKED = re.compile(r"application/(?:x-)?(?:gzip|gunzip|gtar-compressed|compressed-tar|tgz)")
+_PACKED_NAME = re.compile(r"\.(?:gz|tgz)(?:\?|\Z)")
+_PACKED_AS = frozenset({"", "application/octet-stream", "application/x-tar", "application/tar"})
+
+
+def is_packed_file(url: str, media_type: str, codings: str) -> bool:
+    """Whether the Content-Encoding of a reply names what its content is: a gzip file."""
+    if codings.strip().lower() not in ("gzip", "x-gzip"):
+        return False
+    if media_type in _PACKED_AS:
+        return _PACKED_NAME.search(url) is not None
+    return _PACKED.fullmatch(media_type) is not None
+
+
 class Decoded(NamedTuple):
     """A body without its codings."""
 
@@ -420,8 +436,10 @@ class Transfer:
 
     def _decoded(self, body: bytes) -> tuple[bytes, bytes, str]:
         """The body without its codings and its rest, and what is wrong; empty if nothing is."""
-        codings = ", ".join(value for name, value in self.headers if name == "content-encoding")
+        codings = self._codings()
         media_type, most = declared_type(self.headers)[0], self.request.max_size
+        if is_packed_file(self.request.url.href, media_type, codings):
+            codings = ""
         decoded = decode(body, codings, media_type, most + self.request.most_beyond)
         self.size = len(decoded.body)
         if decoded.is_cut:
@@ -430,6 +448,9 @@ class Transfer:
             return decoded.body, b"", decoded.fault
         self._truncated = "length"
         return decoded.body[:most], zlib.compress(decoded.body[most:], 1), decoded.fault
+
+    def _codings(self) -> str:
+        return ", ".join(value for name, value in self.headers if name == "content-encoding")
 
     def _cut(self) -> None:
         self._truncated = "length"
@@ -517,12 +538,15 @@ class Transfer:
         if self._shows_body():
             # The first of repeated lengths counts.
             length = dict(reversed(self.headers)).get("content-length")
-            refusal = self.request.accept(
-                declared_type(self.headers)[0],
-                declared_length(length),
-            )
+            media_type = declared_type(self.headers)[0]
+            refusal = self.request.accept(media_type, declared_length(length))
             if refusal is not None:
                 self._stop, self._detail = refusal
+            elif not self.coded and is_packed_file(
+                self.request.url.href, media_type, self._codings()
+            ):
+                # It is asked for again, so that libcurl does not unpack it.
+                self._stop, self._detail = Outcome.EARLY_STOP, "a packed file, to be kept as it is"
         return None if self._stop is None else 0
 
 

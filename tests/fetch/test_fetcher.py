@@ -694,6 +694,32 @@ def test_what_libcurl_does_not_unpack_is_a_page_the_second_time(
 
 
 @pytest.mark.parametrize(
+    ("path", "type_", "coding", "is_file"),
+    [
+        ("/a.tar.gz", "application/x-gzip", "x-gzip", True),
+        ("/download?id=3", "application/gzip", "gzip", True),
+        ("/a.tgz?x", "application/octet-stream", "gzip", True),
+        ("/a.tar.gz", "application/x-tar", "gzip", True),
+        ("/a", "application/x-tar", "gzip", False),
+        ("/a.svgz", "image/svg+xml", "gzip", False),
+        ("/sitemap.xml.gz", "text/xml", "gzip", False),
+    ],
+)
+def test_a_gzip_file_is_kept_as_one(
+    loop: Loop, path: str, type_: str, coding: str, is_file: bool
+) -> None:
+    """As browsers save it: its coding is what the file is."""
+    headers = (f"Content-Type: {type_}", f"Content-Encoding: {coding}")
+    server = loop.serve(once(reply(PACKED, *headers)))
+    page = loop.fetch(server.url(path))
+    if is_file:
+        assert (page.outcome, page.misread) == (Outcome.EARLY_STOP, True)
+        page = loop.fetch(server.url(path))
+    assert page.outcome is Outcome.SUCCESS
+    assert page.body == (PACKED if is_file else b"text " * 100)
+
+
+@pytest.mark.parametrize(
     ("coding", "body"),
     [
         ("gzip", PACKED[:-8] + b"checksum"),
