@@ -465,6 +465,8 @@ class Url:
     seed: bool = False
     #: Needed to show a page (requisites).
     requisite: bool = False
+    #: Linked as a style sheet.
+    sheet: bool = False
     #: A redirect led here.
     redirect: bool = False
     purpose: Purpose = PAGE

@@ -29,10 +29,11 @@ from larbinpy.page import (
 from larbinpy.parse import (
     Link,
     Parsed,
-    endorsed,
+    followed,
     is_sitemap,
     is_sitemap_name,
     read_in_steps,
+    redirect_part,
     redirect_target,
     to_pages,
     urls,
@@ -251,7 +252,7 @@ class Intake:
                 self._refresher.unchanged(page)
             elif page.outcome is Outcome.ERR_30X:
                 for link in redirect_target(page):
-                    self._refresher.moved(page.url.href, link.url)
+                    self._refresher.moved(page.url.href, link.url + redirect_part(page))
         except OSError:
             self._landed.appendleft(page)
             raise
@@ -323,7 +324,8 @@ class Intake:
 
         One that has not changed was wanted before.
         """
-        if parsed.noindex and obeyed == "on":
+        # What a kept page shows belongs to that.
+        if parsed.noindex and obeyed == "on" and not page.url.requisite:
             return "noindex"
         if not self._config.specific_search or page.not_modified:
             return ""
@@ -333,7 +335,8 @@ class Intake:
         """The links of a page that the crawl may follow; `obeys`: as its directives say."""
         if not obeys:
             return parsed.links
-        return [] if parsed.nofollow else endorsed(parsed.links)
+        needed = self._config.requisites != "off"
+        return followed(parsed.links, nofollow=parsed.nofollow, needed=needed)
 
     def _count_left_out(self, page: Page, parsed: Parsed, reason: str, *, obeys: bool) -> None:
         """Count a page that is not kept, or not wholly read, and its links that are not followed.
@@ -345,10 +348,10 @@ class Intake:
             counted[reason] += 1
         if parsed.cut:
             counted["cut"] += 1
-        followed = self._followed(parsed, obeys=obeys)
-        if len(followed) == len(parsed.links):
+        taken = self._followed(parsed, obeys=obeys)
+        if len(taken) == len(parsed.links):
             return
-        host, kept = page.url.host, set(urls(followed))
+        host, kept = page.url.host, set(urls(taken))
         is_seen = self._frontier.admission.is_seen
         left = (url for url in urls(to_pages(parsed.links)) if url not in kept)
         if number := sum(host_of(url) == host and not is_seen(url) for url in left):

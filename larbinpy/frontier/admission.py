@@ -434,16 +434,18 @@ class Admission:
     def _in_scope(self, parent: Url, link: Link, redirect: bool, purpose: Purpose) -> Url | Outcome:
         # Redirects, requisites and sitemaps cost no depth, so their number in a row is bounded.
         sitemap = purpose is not PAGE
-        hop = redirect or sitemap or link.kind is not Kind.PAGE
+        kind, requisite = link.kind, self.scope.is_requisite(parent, link, redirect)
+        if kind is Kind.SHOWN and not (requisite and parent.hops < _MAX_HOPS):
+            kind, requisite = Kind.PAGE, False
+        hop = redirect or sitemap or kind is not Kind.PAGE
         if hop and parent.hops >= _MAX_HOPS:
             self.scope.left_out["hops"] += 1
             return Outcome.ERR_30X if redirect else Outcome.TOO_DEEP
-        requisite = self.scope.is_requisite(parent, link, redirect)
         if not requisite and self.scope.ends_at(parent, redirect):
             self.scope.left_out["elsewhere"] += 1
             return Outcome.OUT_SITE
         seed = redirect and parent.seed
-        candidate = Candidate(link.url, parent.href, redirect, link.kind, requisite, sitemap, seed)
+        candidate = Candidate(link.url, parent.href, redirect, kind, requisite, sitemap, seed)
         outcome = self.scope.refuse(candidate, parent)
         if outcome is not None:
             return outcome
@@ -452,7 +454,7 @@ class Admission:
             self.scope.left_out["depthInSite"] += 1
             return Outcome.TOO_DEEP
         # Last, because this counts the URL as taken.
-        if not self.traps.admits(link.url, link.kind):
+        if not self.traps.admits(link.url, kind):
             return Outcome.TRAP
         return Url(
             link.url,
@@ -462,6 +464,7 @@ class Admission:
             priority=parent.priority if redirect else self.scope.privileged(link.url),
             seed=seed,
             requisite=requisite,
+            sheet=parent.sheet if redirect else kind is Kind.SHEET,
             redirect=redirect,
             purpose=purpose,
         )

@@ -510,7 +510,8 @@ def _kinds(config: Config, requisites: bool) -> tuple[Kind, ...]:
     """The kinds of links that are followed."""
     if config.any_type or requisites:
         return tuple(Kind)
-    return (Kind.PAGE, Kind.IMAGE) if config.get_image else (Kind.PAGE,)
+    pages = (Kind.PAGE, Kind.SHOWN)
+    return (*pages, Kind.IMAGE) if config.get_image else pages
 
 
 def _kinds_of_type(media_type: str) -> list[Kind]:
@@ -520,7 +521,7 @@ def _kinds_of_type(media_type: str) -> list[Kind]:
     if any(fnmatchcase(name, main) for name in ("audio", "video", "font")) or any(
         fnmatchcase(name, media_type) for name in _REQUISITE_TYPES
     ):
-        found.append(Kind.REQUISITE)
+        found += [Kind.SHEET, Kind.REQUISITE]
     return found
 
 

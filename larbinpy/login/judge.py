@@ -33,7 +33,7 @@ from larbinpy.login.spec import Login
 from larbinpy.page import Page
 from larbinpy.parse import meta_refresh, sniff
 from larbinpy.parse.body import is_html
-from larbinpy.parse.charset import document, named, text_of, undeclared
+from larbinpy.parse.charset import BodyText, document, named, undeclared
 from larbinpy.parse.html import base_url
 from larbinpy.url import resolve, split
 
@@ -509,4 +509,4 @@ def _text(page: Page) -> str:
     body = page.body
     label = page.http_charset
     name = page.charset or (label and named(label)) or undeclared(body) or sniff(body[:_HEAD])
-    return text_of(body, name)[0]
+    return BodyText.of(body, name).text

@@ -29,23 +29,42 @@ def run_to_end(steps: Steps[_T]) -> _T:
             return result
 
 
-def replaced(
-    text: str, spans: Iterable[tuple[int, int]], new: Callable[[int, int], str | None]
-) -> Steps[str]:
-    """`text` with its `spans` replaced by `new(start, end)`; None leaves a span as it is.
+#: Start and end of a piece of a text, and what replaces it.
+Replacement = tuple[int, int, str]
+
+
+def replacements(
+    spans: Iterable[tuple[int, int]], new: Callable[[int, int], str | None]
+) -> Steps[list[Replacement]]:
+    """What replaces the `spans` of a text: `new(start, end)`; None leaves a span as it is.
 
     `spans` are in order and do not overlap.
     """
-    pieces, done, enough = [], 0, _STEP
+    found, enough = [], _STEP
     for start, end in spans:
         fresh = new(start, end)
         if fresh is not None:
-            pieces += [text[done:start], fresh]
-            done = end
+            found.append((start, end, fresh))
         if end >= enough:
             enough = end + _STEP
             yield
+    return found
+
+
+def joined(text: str, edits: Iterable[Replacement]) -> str:
+    """`text` with pieces replaced, which are in order and do not overlap."""
+    pieces, done = [], 0
+    for start, end, fresh in edits:
+        pieces += [text[done:start], fresh]
+        done = end
     return "".join([*pieces, text[done:]])
+
+
+def replaced(
+    text: str, spans: Iterable[tuple[int, int]], new: Callable[[int, int], str | None]
+) -> Steps[str]:
+    """`text` with its `replacements`."""
+    return joined(text, (yield from replacements(spans, new)))
 
 
 #: Length of a slice (s).

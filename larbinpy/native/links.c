@@ -93,11 +93,20 @@ static bool is_undecoded(const Tag *tag, Attribute attribute)
     return has(tag, attribute) && value_kind(tag->value[attribute]) != PLAIN;
 }
 
+static bool is_page(uint8_t flags)
+{
+    return (flags & KIND) == PAGE || (flags & KIND) == SHOWN;
+}
+
 uint8_t merged(uint8_t flags, uint8_t other)
 {
-    if ((flags & KIND) != (other & KIND))
-        return (flags & KIND) < (other & KIND) ? flags : other;
-    return flags & other;
+    if ((flags & KIND) == (other & KIND))
+        return flags & other;
+    if (is_page(flags) || is_page(other)) {
+        uint8_t pages = !is_page(other) ? flags : !is_page(flags) ? other : flags & other;
+        return SHOWN | (pages & NOFOLLOW);
+    }
+    return (flags & KIND) < (other & KIND) ? flags : other;
 }
 
 static Status add(Scan *scan, Text text, uint8_t flags)
@@ -373,7 +382,7 @@ static bool may_have_urls(Text css)
 /* Whether the tag has links in attributes that any element may have. */
 static bool has_common(const Tag *tag)
 {
-    if (has(tag, BACKGROUND) || has(tag, XLINK_HREF))
+    if (has(tag, BACKGROUND) || has(tag, XLINK_HREF) || has(tag, PAINT))
         return true;
     return has(tag, STYLE) && (may_have_urls(tag->value[STYLE]) ||
                                memchr(tag->value[STYLE].at, '&', tag->value[STYLE].size));
@@ -564,7 +573,7 @@ static Status read_shape(Scan *scan, const Tag *tag)
     bool is_image = is_word(tag->name, "image") || is_word(tag->name, "feimage");
     /* The frequent case: an icon of a sprite, or of this document, which is no link. */
     if (has(tag, XLINK_HREF) && !is_anchor && !has(tag, HREF) && !has(tag, STYLE) &&
-        !has(tag, BACKGROUND) && !has_lazy(tag))
+        !has(tag, BACKGROUND) && !has(tag, PAINT) && !has_lazy(tag))
         return add_value(scan, tag, XLINK_HREF, is_image ? IMAGE : REQUISITE);
     bool is_local = has(tag, HREF) && tag->value[HREF].size && *tag->value[HREF].at == '#';
     bool is_link = has(tag, HREF) && (is_anchor || !is_local);
@@ -604,11 +613,17 @@ static Status svg_tag(Scan *scan, const Page *page, const Tag *tag)
     return ask_raw_text(scan, whole);
 }
 
-/* Whether a <script> holds JSON-LD; true in case of doubt. */
-static bool is_json(const Tag *tag)
+/* Whether a <script> of this text may have links: JSON-LD, a map of modules, or a module that
+** imports others; true in case of doubt. */
+static bool may_link(const Tag *tag, Text text)
 {
-    return has(tag, TYPE) && (has_word(tag->value[TYPE], "ld+json") ||
-                              memchr(tag->value[TYPE].at, '&', tag->value[TYPE].size));
+    if (!has(tag, TYPE) || !text.size)
+        return false;
+    Text type = tag->value[TYPE];
+    if (has_word(type, "module"))
+        return has_word(text, "import") || has_word(text, "export");
+    return has_word(type, "ld+json") || has_word(type, "importmap") ||
+           memchr(type.at, '&', type.size);
 }
 
 /* Pass over the text of an element that holds raw text. */
@@ -619,7 +634,7 @@ static Status pass_raw_text(Scan *scan, Page *page, const Tag *tag, const Elemen
     /* After both, the standard takes "</script" for a part of the script. */
     if (role == SCRIPT && has_word(text, "<!--") && has_word(text, "<script"))
         return LEFT;
-    bool has_links = role == SCRIPT     ? is_json(tag)
+    bool has_links = role == SCRIPT     ? may_link(tag, text)
                    : role == STYLES     ? has_common(tag) || has_lazy(tag) || may_have_urls(text)
                    : role == NOFRAMES   ? memchr(text.at, '<', text.size) != NULL
                                         : false;
@@ -633,11 +648,11 @@ static Status read_media(Scan *scan, const Tag *tag, uint8_t kind)
     if (has(tag, OTHER) || has(tag, LAZY_OTHER))
         return ask_tag(scan, tag);
     Status status = add_value(scan, tag, SRC, kind);
-    if (status == DONE && kind != PAGE)
+    if (status == DONE && kind != SHOWN)
         status = add_candidates(scan, tag, SRCSET);
     if (status == DONE)
         status = add_address(scan, tag, LAZY, kind);
-    bool has_set = has(tag, LAZY_SET) && kind != PAGE;
+    bool has_set = has(tag, LAZY_SET) && kind != SHOWN;
     if (status != DONE || !has_set)
         return status;
     bool unclear = value_kind(tag->value[LAZY_SET]) == UNDECODED;
@@ -657,7 +672,7 @@ static Status read_own(Scan *scan, const Tag *tag, Role role)
     case SOURCE:
         return read_media(scan, tag, REQUISITE);
     case IFRAME:
-        return read_media(scan, tag, PAGE);
+        return read_media(scan, tag, SHOWN);
     case SCRIPT:
         return has(tag, HREF) ? ask_tag(scan, tag) : add_value(scan, tag, SRC, REQUISITE);
     case META:

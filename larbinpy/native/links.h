@@ -13,15 +13,15 @@
 #include "siphash.h"
 #include "tokens.h"
 
-/* The numbers of larbinpy.parse.link: the kinds, the strongest first, and a flag. */
-enum { PAGE = 0, IMAGE = 1, REQUISITE = 2, KIND = 3, NOFOLLOW = 4 };
+/* The numbers of larbinpy.parse.link: the kinds and a flag. KIND is also that of no link. */
+enum { PAGE = 0, IMAGE = 1, SHEET = 2, REQUISITE = 3, SHOWN = 4, KIND = 7, NOFOLLOW = 8 };
 
 /* How a step ended: well; with a page that is left to the tree; with a Python exception. */
 typedef enum { DONE, LEFT, FAILED } Status;
 
 typedef struct {
     Text text;                /* without its fragment; UTF-8 */
-    uint8_t flags;            /* kind, and NOFOLLOW if all its links of that kind have it */
+    uint8_t flags;            /* kind, and NOFOLLOW if all its links to follow have it */
 } Reference;
 
 /* Pages with deeper drawings are LEFT. */

@@ -93,6 +93,20 @@ static Attribute data_attribute(Text name)
          : is_one(name, LAZY_OTHER_NAMES) ? LAZY_OTHER : ATTRIBUTES;
 }
 
+/* Whether it is one of PAINTS of larbinpy.parse.grammars. */
+static bool is_paint(Text name)
+{
+    static const char *const NAMES[] = {
+        "fill", "stroke", "filter", "mask", "clip-path", "cursor", "marker", "marker-start",
+        "marker-mid", "marker-end"};
+    if (!strchr("fFsSmMcC", *name.at))
+        return false;
+    for (size_t k = 0; k < sizeof NAMES / sizeof *NAMES; k++)
+        if (is_word(name, NAMES[k]))
+            return true;
+    return false;
+}
+
 static Attribute attribute_named(Text name)
 {
     if (name.size >= 7 && spells(name.at, "data-", 5))
@@ -178,6 +192,8 @@ static const char *read_attribute(const char *at, const char *end, Tag *tag)
     Attribute attribute = attribute_named(name);
     if ((attribute == LAZY || attribute == LAZY_SET) && has(tag, attribute))
         attribute = LAZY_OTHER;
+    if (attribute == ATTRIBUTES && memchr(value.at, '(', value.size) && is_paint(name))
+        attribute = PAINT;
     if (attribute != ATTRIBUTES && !has(tag, attribute)) {
         tag->has |= 1u << attribute;
         tag->value[attribute] = value;

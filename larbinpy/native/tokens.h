@@ -16,11 +16,12 @@ typedef struct {
 
 /* The attributes that decide about links. LAZY and LAZY_SET stand for the frequent ones of
 ** larbinpy.parse.lazy; LAZY_OTHER stands for the others, and for a second one in a tag. OTHER stands
-** for all that are rare, each on a few elements: imagesrcset, data, poster, srcdoc, longdesc ... */
+** for all that are rare, each on a few elements: imagesrcset, data, poster, srcdoc, longdesc ...
+** PAINT stands for the attributes of SVG that are values of CSS, where one has a url(). */
 typedef enum {
     HREF, SRC, SRCSET, REL, AS, TYPE, ACTION, METHOD, FORMACTION, FORMMETHOD,
     NAME, PROPERTY, ITEMPROP, CONTENT, HTTP_EQUIV, CHARSET,
-    STYLE, BACKGROUND, XLINK_HREF, LAZY, LAZY_SET, LAZY_OTHER, OTHER,
+    STYLE, PAINT, BACKGROUND, XLINK_HREF, LAZY, LAZY_SET, LAZY_OTHER, OTHER,
     ATTRIBUTES,
 } Attribute;
 

@@ -121,7 +121,7 @@ class Refresher(Protocol):
         """
 
     def moved(self, url: str, target: str) -> None:
-        """Note that `url` redirects to `target`."""
+        """Note that `url` redirects to `target`, a canonical URL, perhaps with a fragment."""
 
     def finish(self, *, complete: bool, left_out: LeftOut = ()) -> Iterator[None]:
         """Do the work that remains after all pages are fetched, in steps.

@@ -22,14 +22,19 @@ from larbinpy.errors import product_token
 from larbinpy.page import Outcome, Page
 from larbinpy.parse.body import (
     LONGEST_SITEMAP,
+    Form,
+    download_name,
+    form_of,
     is_sitemap,
     is_sitemap_name,
     may_link,
     read_body,
     read_headers,
     read_unlabelled,
+    redirect_part,
     redirect_spelling,
     redirect_target,
+    type_of,
 )
 from larbinpy.parse.charset import sniff
 from larbinpy.parse.css import css_urls
@@ -41,11 +46,11 @@ from larbinpy.parse.link import (
     Kind,
     Link,
     Parsed,
-    endorsed,
+    followed,
     to_pages,
     urls,
 )
-from larbinpy.parse.rewrite import Form, form_of, rewrite, rewriting
+from larbinpy.parse.rewrite import rewrite, rewriting
 from larbinpy.url import Url
 
 __all__ = [
@@ -56,7 +61,8 @@ __all__ = [
     "Link",
     "Parsed",
     "css_urls",
-    "endorsed",
+    "download_name",
+    "followed",
     "form_of",
     "is_sitemap",
     "is_sitemap_name",
@@ -65,6 +71,7 @@ __all__ = [
     "meta_refresh",
     "read",
     "read_in_steps",
+    "redirect_part",
     "redirect_spelling",
     "redirect_target",
     "rewrite",
@@ -72,6 +79,7 @@ __all__ = [
     "sniff",
     "srcset",
     "to_pages",
+    "type_of",
     "urls",
 ]
 

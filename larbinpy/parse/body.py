@@ -20,9 +20,11 @@ import re
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from enum import Enum
 from http import HTTPStatus
 from itertools import chain
 from typing import NamedTuple
+from urllib.parse import unquote
 
 from larbinpy.native import native
 from larbinpy.page import Page
@@ -33,6 +35,7 @@ from larbinpy.parse.html import base_of, collect_css, read_fragment, read_tree
 from larbinpy.parse.link import (
     KINDS,
     MAX_LINKS,
+    NOFOLLOW,
     Collector,
     Kind,
     Link,
@@ -41,7 +44,7 @@ from larbinpy.parse.link import (
     relation_kind,
     unendorsed,
 )
-from larbinpy.url import Base, as_sent, is_plain_origin
+from larbinpy.url import Base, as_sent, is_plain_origin, parse
 
 #: RFC 8288 section 3: a target, and parameters up to a comma outside quotes.
 _TARGET = re.compile(r'<([^<>]*)>((?:[^,"<]|"(?:[^"\\]|\\.)*+"?)*+)')
@@ -71,9 +74,9 @@ def read_headers(page: Page, out: Collector) -> None:
                 if page.status == HTTPStatus.CREATED:
                     out.add(_escaped(value), Kind.PAGE)
             case "link":
-                _read_link(_text(value), out)
+                _read_link(header_text(value), out)
             case "refresh":
-                url = meta_refresh(_text(value))
+                url = meta_refresh(header_text(value))
                 if url:
                     out.add(url, Kind.PAGE)
             case "x-robots-tag":
@@ -98,6 +101,12 @@ def redirect_spelling(page: Page) -> str:
     return as_sent(location, page.url.spelling or page.url.href) if location else ""
 
 
+def redirect_part(page: Page) -> str:
+    """The fragment of the Location of `page` with its "#"; empty if it has none."""
+    _, mark, part = (parse(_location(page), page.url.href) or "").partition("#")
+    return mark + part if part else ""
+
+
 def _location(page: Page) -> str:
     value = next((value for name, value in page.headers if name == "location" and value), "")
     return _escaped(value[:_MAX_VALUE])
@@ -111,12 +120,36 @@ def _escaped(value: str) -> str:
     return _NOT_ASCII.sub(lambda byte: f"%{ord(byte[0]):02X}", value)
 
 
-def _text(value: str) -> str:
+def header_text(value: str) -> str:
     """Return a header decoded as Latin-1 in UTF-8, as browsers read URLs in headers."""
     try:
         return value.encode("latin-1").decode("utf-8")
     except UnicodeError:
         return value
+
+
+#: RFC 6266: the name of a file, in the encoding that is named (RFC 8187) or in Latin-1 or UTF-8.
+_ENCODED_NAME = re.compile(
+    r"filename\*\s*=\s*\"?(?P<charset>[\w-]+)'[^']*'(?P<name>[^;\"\s]+)", re.IGNORECASE
+)
+_NAME = re.compile(r"filename\s*=\s*(?:\"((?:[^\"\\]|\\.)*+)\"?|([^\s;\"]*))", re.IGNORECASE)
+_DRIVE = re.compile(r"[/\\:]")
+#: Characters of a name.
+_LONGEST_NAME = 200
+
+
+def download_name(value: str) -> str:
+    """The file name in a Content-Disposition, without folders; empty if it has none."""
+    encoded = _ENCODED_NAME.search(value)
+    name = ""
+    if encoded is not None:
+        with suppress(LookupError):
+            name = unquote(encoded["name"], encoded["charset"], "replace")
+    plain = _NAME.search(value)
+    if not name and plain is not None:
+        name = header_text(_QUOTED_PAIR.sub(r"\1", plain[1] or plain[2] or ""))
+    name = "".join(c for c in _DRIVE.split(name)[-1] if c.isprintable()).strip(" .")
+    return name[:_LONGEST_NAME]
 
 
 def _read_link(value: str, out: Collector) -> None:
@@ -184,7 +217,7 @@ def _members(holder: dict[str, object], name: str) -> list[dict[str, object]]:
 _INCOMPATIBLE = frozenset({"UTF-16LE", "UTF-16BE", "ISO-2022-JP", "replacement"})
 _UTF8_MARK = b"\xef\xbb\xbf"
 #: Stands for a <link> that is not followed.
-_NOT_FOLLOWED = len(KINDS)
+_NOT_FOLLOWED = NOFOLLOW - 1
 
 
 def read_html(body: bytes, http_charset: str | None, out: Collector) -> str | None:
@@ -313,9 +346,57 @@ _XML = re.compile(
 )
 
 
+#: Labels that servers use as a default; the bytes and the place of a body say more.
+_VAGUE = UNKNOWN | {"text/html", "text/css", "text/plain"}
+#: Beginnings of files that are no text (MIME Sniffing standard, section 6, and others), by name.
+_SIGNATURES = re.compile(
+    rb"(?P<gif>GIF8[79]a)|(?P<png>\x89PNG\r\n)|(?P<jpeg>\xff\xd8\xff)|(?P<bmp>BM.{4}\0{4})"
+    rb"|(?P<webp>RIFF.{4}WEBP)|(?P<ico>\0\0[\1\2]\0)|(?P<avif>.{4}ftypavi[fs])"
+    rb"|(?P<pdf>%PDF-)|(?P<postscript>%!PS-)|(?P<woff>wOFF)|(?P<woff2>wOF2)|(?P<otf>OTTO)"
+    rb"|(?P<ttf>\0\1\0\0|true\0)|(?P<collection>ttcf)|(?P<wasm>\0asm)|(?P<zip>PK(?:\3\4|\5\6))"
+    rb"|(?P<gzip>\x1f\x8b\x08)|(?P<rar>Rar!\x1a\7)|(?P<seven>7z\xbc\xaf\x27\x1c)"
+    rb"|(?P<bzip>BZh[1-9]1AY)|(?P<xz>\xfd7zXZ\0)|(?P<ole>\xd0\xcf\x11\xe0)"
+    rb"|(?P<mp3>ID3[\2-\4]|\xff[\xf2\xf3\xfb])|(?P<ogg>OggS\0)|(?P<flac>fLaC)"
+    rb"|(?P<wav>RIFF.{4}WAVE)|(?P<avi>RIFF.{4}AVI )|(?P<webm>\x1aE\xdf\xa3)|(?P<mp4>.{4}ftyp)",
+    re.DOTALL,
+)
+_SIGNED = {
+    **{name: f"image/{name}" for name in ("gif", "png", "jpeg", "bmp", "webp", "avif")},
+    **{name: f"application/{name}" for name in ("pdf", "postscript", "wasm", "zip", "gzip")},
+    **{name: f"font/{name}" for name in ("woff", "woff2", "otf", "ttf", "collection")},
+    "ico": "image/x-icon",
+    "rar": "application/vnd.rar",
+    "seven": "application/x-7z-compressed",
+    "bzip": "application/x-bzip2",
+    "xz": "application/x-xz",
+    "ole": "application/x-ole-storage",
+    "mp3": "audio/mpeg",
+    "ogg": "application/ogg",
+    "flac": "audio/flac",
+    "wav": "audio/wav",
+    "avi": "video/x-msvideo",
+    "webm": "video/webm",
+    "mp4": "video/mp4",
+}
+#: A body that is HTML and nothing else: a script may begin with a comment.
+_PAGE = re.compile(
+    rb"(?:\xef\xbb\xbf)?+(?:[\t\n\f\r ]++|<!--.*?-->|<\?xml[^>]*+>)*+<(?:!doctype html|"
+    rb"(?:html|head|body|frameset|title|meta|link|base|script|style|iframe|noscript|template|"
+    rb"h[1-6]|div|p|a|b|i|u|br|hr|img|ul|ol|dl|table|center|font|span|form|pre|main|article|"
+    rb"section|header|nav|video|audio|svg|button|input|canvas|object|embed)[ \t\n\f\r>/])",
+    re.IGNORECASE | re.DOTALL,
+)
+_SCRIPT = re.compile(r"(?:text|application)/(?:x-)?(?:java|ecma)script")
+
+
 def read_body(page: Page, out: Collector) -> _Steps:
     """Add the links of the page's body."""
     body, charset, kind = page.body, page.http_charset, page.type
+    # Most bodies are pages, and begin so.
+    if kind in _VAGUE and (page.url.requisite or body[:1] != b"<"):
+        kind = type_of(page)
+        if not kind and not _is_manifest(page):
+            return None
     if kind == "text/html":
         return (yield from read_unlabelled(page, out))
     if kind == "text/css":
@@ -328,7 +409,7 @@ def read_body(page: Page, out: Collector) -> _Steps:
         return (yield from read_unlabelled(page, out)) if _is_markup(body) else None
     if _is_text_sitemap(page):
         return (yield from _read_text(page, out))
-    return None
+    return _read_module(body, out) if _SCRIPT.fullmatch(kind) else None
 
 
 def may_link(page: Page) -> bool:
@@ -409,6 +490,15 @@ def _read_css(body: bytes, charset: str | None, out: Collector) -> str:
     return name
 
 
+def _read_module(body: bytes, out: Collector) -> str | None:
+    """Add the modules that a script imports before it runs; only a module may do that."""
+    if b"import" not in body and b"export" not in body:
+        return None
+    for reference in grammars.imports(body.decode("utf-8", "replace")):
+        out.add(reference, Kind.REQUISITE)
+    return None
+
+
 def _read_text(page: Page, out: Collector) -> _Steps:
     # The encoding of a body is found in all of it.
     blocks: Iterator[bytes] = xml.blocks_of_lines(page) if page.rest else iter([page.body])
@@ -420,6 +510,75 @@ def _read_text(page: Page, out: Collector) -> _Steps:
             break
         yield
     return name
+
+
+class Form(Enum):
+    """The languages in which links are rewritten."""
+
+    HTML = "html"
+    XML = "xml"
+    CSS = "css"
+
+
+_FORMS = {"text/html": Form.HTML, "text/css": Form.CSS}
+_FORMS |= dict.fromkeys(("application/xhtml+xml", "image/svg+xml"), Form.XML)
+#: Root elements of XML documents that browsers show as pages, or read to show them.
+_SHOWN = frozenset({"html", "svg", "stylesheet", "transform"})
+
+
+def form_of(page: Page) -> Form | None:
+    """Return the form of the body of `page`; None if it is not rewritten."""
+    kind = type_of(page)
+    form = _FORMS.get(kind)
+    if form is None and kind.endswith(("+xml", "/xml")):
+        encoding, _ = xml.encoding_of(page.body, page.http_charset)
+        is_shown = xml.root_name(page.body, encoding) in _SHOWN
+        return Form.XML if is_shown or b"<?xml-stylesheet" in page.body[:_HEAD] else None
+    return form
+
+
+def type_of(page: Page) -> str:
+    """The media type of `page`: by its label, or by its bytes and place where that is vague.
+
+    Empty if it is none that is known.
+    """
+    kind, body = page.type, page.body
+    if kind not in _VAGUE:
+        return kind
+    found = _SIGNATURES.match(body)
+    if found is not None and found.lastgroup is not None:
+        return _SIGNED[found.lastgroup]
+    is_markup = _is_markup(body)
+    if page.url.sheet and not is_markup:
+        return "text/css"
+    if kind in ("text/css", "text/plain"):
+        return kind
+    if is_xml(body):
+        return _xml_type(page)
+    if kind != "text/html":
+        return "text/html" if is_markup else ""
+    # A script or the like that has the default type of its server.
+    is_other = page.url.requisite and body.strip() and not _PAGE.match(body)
+    return "" if is_other or _is_binary(body) else kind
+
+
+def _xml_type(page: Page) -> str:
+    """The type of a document that begins as XML."""
+    encoding, _ = xml.encoding_of(page.body, page.http_charset)
+    root = xml.root_name(page.body, encoding)
+    if root in xml.ROOTS:
+        return "application/xml"
+    if page.type == "text/html":
+        return page.type
+    return {"html": "application/xhtml+xml", "svg": "image/svg+xml"}.get(root or "", "text/xml")
+
+
+def _is_binary(body: bytes) -> bool:
+    """Whether a body is no text, in spite of its label."""
+    head = body[:_HEAD]
+    zeros = head.count(b"\0")
+    is_wide = zeros * 3 > len(head) or charset.is_marked(body)
+    return zeros > 0 and not is_wide and not _HTML.match(head)
 
 
 def is_html(page: Page) -> bool:

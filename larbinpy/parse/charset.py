@@ -13,7 +13,9 @@ Versions of the parsing libraries.
 
 import codecs
 import re
-from collections.abc import Callable
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import AnyStr
 from urllib.parse import quote_from_bytes
@@ -63,6 +65,12 @@ _PRESCANNED = 1024
 _NON_ASCII = re.compile(rb"[\x80-\xff]")
 _NON_ASCII_RUN = re.compile(r"[^\x00-\x7f]+")
 _CSS_CHARSET = re.compile(rb'@charset "([^"]{1,60})";')
+
+#: Encodings whose text has all bytes of a body, if it is decoded with these handlers of errors.
+_EXACT = {"utf-8": "surrogateescape", "utf-16le": "surrogatepass", "utf-16be": "surrogatepass"}
+#: Characters of several bytes: such a byte may be ASCII, but is none of those that end a link.
+_WIDE_RUN = re.compile(rb"[\x80-\xff][0-9\x40-\xff]*+")
+_ESCAPED = re.compile(rb"\x1b(?!\([B])[^\x1b]*+(?:\x1b(?!\(B)[^\x1b]*+)*+(?:\x1b\(B)?")
 
 #: Python's names of the encoders of the Encoding standard, if they differ.
 _ENCODERS = {
@@ -201,28 +209,107 @@ def _wide(body: bytes) -> str | None:
     return "utf-16le" if head[1::2].count(b"\0") > head[::2].count(b"\0") else "utf-16be"
 
 
-def text_of(body: bytes, charset: str | None) -> tuple[str, bool]:
-    """Return the text of a page in `charset`, and whether the page itself declares it.
-
-    Bytes that are not UTF-8 survive as surrogates, which `encoded` turns back.
-    """
-    name = (charset or "utf-8").lower()
-    for mark, marked in _MARKS:
-        if body.startswith(mark):
-            errors = "surrogateescape" if marked == "utf-8" else "replace"
-            return body[len(mark) :].decode(marked, errors), name == "utf-8"
-    if name == "utf-8":
-        found = _parse(body[:_PRESCANNED], None)
-        declared = found.encoding == "UTF-8" and found.encoding_confidence == "certain"
-        return body.decode("utf-8", "surrogateescape"), declared
-    return _decoded(body, name) or body.decode("windows-1252", "replace"), False
+#: Start and end of a piece of a text, and what replaces it.
+Edit = tuple[int, int, str]
 
 
-def encoded(text: str, old: bytes, *, declared: bool) -> bytes:
-    """Encode `text`, made from the page `old`, so that any program takes it for UTF-8."""
-    body = text.encode("utf-8", "surrogateescape")
-    mark = _MARKS[0][0]
-    return mark + body if old.startswith(mark) or not (declared or text.isascii()) else body
+@dataclass(slots=True)
+class BodyText:
+    """A body and its text. What is replaced in the text is replaced in the bytes alone."""
+
+    body: bytes
+    #: WHATWG name of its encoding, in lower case.
+    name: str
+    #: Its byte-order mark.
+    mark: bytes
+    text: str
+    #: What follows the text: half of a character of UTF-16.
+    rest: bytes = b""
+
+    @classmethod
+    def of(cls, body: bytes, charset: str | None) -> "BodyText":
+        """A page in `charset`; its mark outranks that. Bytes that are not UTF-8 are surrogates."""
+        name = (charset or "utf-8").lower()
+        mark = b""
+        for found, marked in _MARKS:
+            if body.startswith(found):
+                name, mark = marked, found
+        bare = body[len(mark) :]
+        errors = _EXACT.get(name)
+        if errors is not None:
+            end = len(bare) - (name != "utf-8" and len(bare) % 2)
+            return cls(body, name, mark, bare[:end].decode(name, errors), bare[end:])
+        text = _decoded(bare, name)
+        if text is None:
+            name, text = "windows-1252", bare.decode("whatwg-windows-1252")
+        return cls(body, name, mark, text)
+
+    @property
+    def declares(self) -> bool:
+        """Whether the beginning of the page, HTML, says its encoding itself."""
+        return bool(self.mark) or (declared_by(self.body[:_PRESCANNED]) or "").lower() == self.name
+
+    @property
+    def is_ascii(self) -> bool:
+        """Whether a program reads the same in it that takes it for ASCII."""
+        return len(self.text) == len(self.body) and self.body.isascii()
+
+    def with_replaced(self, edits: Iterable[Edit]) -> bytes:
+        """The body with pieces of its text replaced, which are in order and do not overlap.
+
+        What its encoding lacks is written as a character reference. Raises `UnicodeError` if a
+        piece begins or ends within a character.
+        """
+        stretch, errors = self._stretches(), _EXACT.get(self.name, "xmlcharrefreplace")
+        codec = self.name if self.name in _EXACT else encoder(self.name)
+        parts, at = [self.mark], 0
+        for start, end, new in edits:
+            parts += [stretch(at, start), new.encode(codec, errors)]
+            at = end
+        return b"".join([*parts, stretch(at, len(self.text)), self.rest])
+
+    def _stretches(self) -> Callable[[int, int], bytes]:
+        """From a piece of the text to its bytes."""
+        errors = _EXACT.get(self.name)
+        if errors is not None:
+            return lambda start, end: self.text[start:end].encode(self.name, errors)
+        place = self._places()
+        return lambda start, end: self.body[place(start) : place(end)]
+
+    def _places(self) -> Callable[[int], int]:
+        """From a position in the text to that in the body."""
+        if len(self.text) == len(self.body):
+            return int
+        # Where a run of characters of several bytes begins and ends, in the text and the body.
+        runs, shift = [(0, 0, 0, 0)], 0
+        pattern = _ESCAPED if self.name == "iso-2022-jp" else _WIDE_RUN
+        for run in pattern.finditer(self.body):
+            size = len(_decoded(run[0], self.name) or "")
+            start = run.start() - shift
+            runs.append((start, start + size, run.start(), run.end()))
+            shift += len(run[0]) - size
+        if len(self.body) - shift != len(self.text):
+            raise UnicodeError("the characters of the page cannot be told apart")
+
+        def place(position: int) -> int:
+            begin, end, at, after = runs[bisect_right(runs, (position, len(self.text) + 1)) - 1]
+            if begin < position < end:
+                raise UnicodeError("a link begins or ends within a character")
+            return at if position == begin else after + position - end
+
+        return place
+
+
+def sheet(body: bytes, http_charset: str | None = None) -> tuple[BodyText, Edit | None]:
+    """A style sheet, and what makes it say the encoding that only HTTP says; else None."""
+    declared = _CSS_CHARSET.match(body)
+    name = decode(body, http_charset)[1]
+    original = BodyText.of(body, name)
+    needed = http_charset and not original.mark and not body.isascii()
+    if not needed or (declared and declared[1].decode("latin-1").strip().lower() == name):
+        return original, None
+    end = declared.end() if declared else 0
+    return original, (0, end, f'@charset "{name}";')
 
 
 def encoder(encoding: str | None) -> str:

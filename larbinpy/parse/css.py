@@ -8,7 +8,7 @@ each character a bounded number of times.
 import re
 from collections.abc import Callable, Iterator
 
-from larbinpy.loop.steps import Steps, replaced
+from larbinpy.loop.steps import Replacement, Steps, replaced, replacements
 
 # All loops are possessive, so nothing is tried twice.
 _DOUBLE = r'"([^"\\\n\r\f]*+(?:\\(?:\r\n|.)[^"\\\n\r\f]*+)*+)(?:"|\\?\Z)'
@@ -66,14 +66,22 @@ def replace_css_urls(text: str, replace: Callable[[str], str | None]) -> Steps[s
 
     `replace` gets a URL with its escapes undone, and returns None to leave it.
     """
+    return replaced(text, _spans(text), _renewed(text, replace))
 
+
+def css_replacements(text: str, replace: Callable[[str], str | None]) -> Steps[list[Replacement]]:
+    """As `replace_css_urls`; return only what is replaced, with its positions."""
+    return replacements(_spans(text), _renewed(text, replace))
+
+
+def _renewed(text: str, replace: Callable[[str], str | None]) -> Callable[[int, int], str | None]:
     def new(start: int, end: int) -> str | None:
         url = _unescape(text[start:end])
         found = replace(url) if url else None
         unsafe = _QUOTE_ENDS if text[start - 1 : start] in ('"', "'") else _BARE_ENDS
         return None if found is None else unsafe.sub(r"\\\g<0>", found)
 
-    return replaced(text, _spans(text), new)
+    return new
 
 
 def _spans(text: str) -> Iterator[tuple[int, int]]:

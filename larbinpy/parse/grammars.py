@@ -186,6 +186,12 @@ BACKGROUND_SETS = ("data-bgset",)
 ANYWHERE = SOURCES[0]
 POSTER = "data-poster"
 
+#: Attributes of SVG that are values of CSS (presentation attributes), which may have a url().
+PAINTS = (
+    *("fill", "stroke", "filter", "mask", "clip-path", "cursor", "marker"),
+    *("marker-start", "marker-mid", "marker-end"),
+)
+
 NAMES = frozenset({*SOURCES, *SETS, *BACKGROUNDS, *BACKGROUND_SETS, POSTER})
 
 #: Characters of templates and JSON; none of them stands in a URL.
@@ -274,22 +280,67 @@ def _add(reference: str, kind: Kind, out: Collector) -> None:
         out.add(reference, kind)
 
 
-def is_json(script_type: str | None) -> bool:
-    """Whether a <script> of this type holds JSON-LD."""
-    return script_type is not None and script_type.strip().lower() == "application/ld+json"
+def read_script(script_type: str | None, text: str, out: Collector) -> None:
+    """Add what the text of a <script> names: images of JSON-LD, modules that it imports."""
+    kind = "" if script_type is None else script_type.strip().lower()
+    if kind == "application/ld+json":
+        read_json(text, out)
+    elif kind == "module":
+        for reference in imports(text):
+            out.add(reference, Kind.REQUISITE)
+    elif kind == "importmap":
+        _read_map(text, out)
+
+
+#: An import or an export up to the first quote, and its specifier if it is one of another module.
+_IMPORTING = re.compile(
+    r"(?<![\w$.\"'`/])(?P<word>import|export)\b(?P<clause>[^\"'`;()]{0,8000}+)"
+    r"(?:\"(?P<double>[^\"\\\n]{1,2000})\"|'(?P<single>[^'\\\n]{1,2000})')?"
+)
+_FROM = re.compile(r"(?:[\s}*]|\A)from\s*\Z")
+#: Specifiers that are references; others are names for a map of modules.
+_REFERENCE = ("/", "./", "../", "http://", "https://")
+
+
+def imports(script: str) -> Iterator[str]:
+    """The references of a module's static imports, in order: those that it cannot run without."""
+    for found in _IMPORTING.finditer(script):
+        specifier = found["double"] or found["single"]
+        is_bare = found["word"] == "import" and not found["clause"].strip()
+        is_static = is_bare or _FROM.search(found["clause"]) is not None
+        if specifier and is_static and specifier.startswith(_REFERENCE):
+            yield specifier
+
+
+def _read_map(text: str, out: Collector) -> None:
+    """Add the modules in a map of modules (HTML, "import maps")."""
+    maps = _loaded(text)
+    scopes = maps.get("scopes") if isinstance(maps, dict) else None
+    names = [maps.get("imports")] if isinstance(maps, dict) else []
+    names += scopes.values() if isinstance(scopes, dict) else []
+    for each in names:
+        for reference in each.values() if isinstance(each, dict) else ():
+            # One that ends so is a folder of modules.
+            if isinstance(reference, str) and not reference.endswith("/"):
+                out.add(reference, Kind.REQUISITE)
 
 
 def read_json(text: str, out: Collector) -> None:
     """Add the images of JSON-LD."""
+    for url in _images(_loaded(text)):
+        _add(url, Kind.IMAGE, out)
+
+
+def _loaded(text: str) -> object:
+    """The JSON in `text`; None if it is none, or too long."""
     if len(text) > _LONGEST:
-        return
+        return None
     try:
         # Control characters in strings are frequent.
-        document = json.loads(text, strict=False)
+        document: object = json.loads(text, strict=False)
     except (ValueError, RecursionError):
-        return
-    for url in _images(document):
-        _add(url, Kind.IMAGE, out)
+        return None
+    return document
 
 
 def _images(document: object) -> Iterator[str]:

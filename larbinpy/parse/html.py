@@ -44,7 +44,7 @@ WHOLE = (
 )
 
 _PLAIN: dict[str, tuple[tuple[str, Kind], ...]] = {
-    "frame": (("src", Kind.PAGE), ("longdesc", Kind.PAGE)),
+    "frame": (("src", Kind.SHOWN), ("longdesc", Kind.PAGE)),
     "audio": (("src", Kind.REQUISITE),),
     "video": (("src", Kind.REQUISITE), ("poster", Kind.IMAGE)),
     "track": (("src", Kind.REQUISITE),),
@@ -66,7 +66,7 @@ _PARAMETERS = frozenset({"movie", "src", "url", "href", "ref", "filename"})
 
 #: The kind of what stands in for the `src` of an element with one.
 _SOURCES = {tag: kind for tag, pairs in _PLAIN.items() for name, kind in pairs if name == "src"}
-_SOURCES |= {"img": Kind.IMAGE, "iframe": Kind.PAGE, "source": Kind.REQUISITE}
+_SOURCES |= {"img": Kind.IMAGE, "iframe": Kind.SHOWN, "source": Kind.REQUISITE}
 
 _XLINKS = {tag: kind for tag, pairs in _PLAIN.items() for name, kind in pairs if name == "href"}
 _XLINKS["a"] = Kind.PAGE
@@ -78,6 +78,14 @@ def collect_common(get: Get, out: Collector) -> None:
     style = get("style")
     if style is not None:
         collect_css(style, out)
+
+
+def collect_paints(get: Get, out: Collector) -> None:
+    """Add the links in the attributes of SVG that are values of CSS."""
+    for name in grammars.PAINTS:
+        value = get(name)
+        if value is not None and "(" in value:
+            collect_css(value, out)
 
 
 def collect_lazy(tag: str, get: Get, out: Collector) -> None:
@@ -198,7 +206,7 @@ def _within(folder: str | None, file: str) -> str:
 
 
 def _iframe(get: Get, out: Collector) -> None:
-    _add(get("src"), Kind.PAGE, out)
+    _add(get("src"), Kind.SHOWN, out)
     _add(get("longdesc"), Kind.PAGE, out)
 
 
@@ -261,11 +269,12 @@ READERS: dict[str, Reader] = {tag: _plain(pairs) for tag, pairs in _PLAIN.items(
 # One selector walks the tree once; a walk costs as much as reading all elements found. A list
 # in :is() is a sixth cheaper than the list itself.
 _ATTRIBUTES = (*ATTRIBUTES, r"xlink\:href")
-_SELECTOR = f":is({','.join([*(f'[{name}]' for name in _ATTRIBUTES), *WHOLE])})"
+_PAINTED = tuple(f'[{name}*="("]' for name in grammars.PAINTS)
+_SELECTOR = f":is({','.join([*(f'[{name}]' for name in _ATTRIBUTES), *_PAINTED, *WHOLE])})"
 #: For a few tags, most of the time would go into that selector.
 _ALL = "*"
 #: Attributes that most of these elements lack.
-_SELDOM = grammars.NAMES | {"style", "background", "formaction", "xlink:href"}
+_SELDOM = grammars.NAMES | {*grammars.PAINTS, "style", "background", "formaction", "xlink:href"}
 _NAMED = "[id],a[name]"
 #: What a page has that no script fills, and what is no text of a page.
 _CONTENT = "h1,h2,h3,h4,h5,h6"
@@ -346,6 +355,7 @@ def _read_elements(found: list[Element], out: Collector, within: int = 0) -> Non
             if "formaction" in held and tag in _SUBMITTING:
                 _read_formaction(element, found, out)
             collect_common(get, out)
+            collect_paints(get, out)
             collect_xlink(tag, get("xlink:href"), out)
             collect_lazy(tag, get, out)
         if tag in _WITH_CONTENT:
@@ -357,8 +367,7 @@ def _read_style(element: Element, out: Collector, _within: int) -> None:
 
 
 def _read_script(element: Element, out: Collector, _within: int) -> None:
-    if grammars.is_json(element.attr("type")):
-        grammars.read_json(element.text, out)
+    grammars.read_script(element.attr("type"), element.text, out)
 
 
 def _read_iframe(element: Element, out: Collector, within: int) -> None:

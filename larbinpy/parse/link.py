@@ -90,7 +90,8 @@ _IMAGE_RELATIONS = frozenset(
     {"icon", "apple-touch-icon", "apple-touch-icon-precomposed", "apple-touch-startup-image"}
     | {"mask-icon", "fluid-icon", "image_src"}
 )
-_REQUISITE_RELATIONS = frozenset({"stylesheet", "manifest", "modulepreload", "enclosure"})
+_SHEET = "stylesheet"
+_REQUISITE_RELATIONS = frozenset({"manifest", "modulepreload", "enclosure"})
 _LOADED_AHEAD = frozenset({"preload", "prefetch"})
 #: Characters of `rel` or `as` that are read; no honest value is longer.
 _LONGEST_RELATION = 256
@@ -104,8 +105,12 @@ class Kind(Enum):
     PAGE = "page"
     #: An image that a page shows.
     IMAGE = "image"
-    #: Another resource that a page needs to be shown: style, script, font, media, manifest.
+    #: A style sheet: it is one even if it has no type.
+    SHEET = "sheet"
+    #: Another resource that a page needs to be shown: script, font, media, manifest.
     REQUISITE = "requisite"
+    #: A link to follow that the page shows, too: a frame, or an image that is linked as well.
+    SHOWN = "shown"
 
 
 @dataclass(slots=True)
@@ -120,9 +125,9 @@ class Link:
 
 
 #: The kinds by their numbers in `PackedLinks`, and the bit of a link with nofollow. If a URL has
-#: several kinds in a page, the first of them counts.
-KINDS = (Kind.PAGE, Kind.IMAGE, Kind.REQUISITE)
-NOFOLLOW = 4
+#: several kinds in a page, the first of them counts; PAGE and another one are SHOWN.
+KINDS = (Kind.PAGE, Kind.IMAGE, Kind.SHEET, Kind.REQUISITE, Kind.SHOWN)
+NOFOLLOW = 8
 
 
 def packed_flags(kind: Kind, nofollow: bool) -> int:
@@ -199,9 +204,10 @@ def with_kinds(kinds: Iterable[Kind]) -> bytes:
     return bytes([packed_flags(kind, nofollow) for kind in kinds for nofollow in (False, True)])
 
 
-#: The same for all links without nofollow, and for all links to pages.
+#: The same for all links without nofollow, for all links to pages, and for all that a page shows.
 _ENDORSED = bytes(range(len(KINDS)))
 _TO_PAGES = with_kinds([Kind.PAGE])
+_NEEDED = with_kinds(KINDS[1:])
 
 
 def urls(links: Sequence[Link]) -> list[str]:
@@ -215,11 +221,17 @@ def buffers(links: Sequence[Link]) -> tuple[bytes, memoryview, bytes]:
     return packed.text, packed.ends, packed.flags
 
 
-def endorsed(links: Sequence[Link]) -> Sequence[Link]:
-    """Those of `links` without nofollow."""
-    if isinstance(links, PackedLinks):
-        return links.select(_ENDORSED)
-    return [link for link in links if not link.nofollow]
+def followed(links: Sequence[Link], *, nofollow: bool, needed: bool) -> Sequence[Link]:
+    """Those of `links` that may be followed.
+
+    They are those without nofollow; with `nofollow`, which is that of the page, none. With
+    `needed`, those that the page needs to be displayed may be followed in any case.
+    """
+    flags = (b"" if nofollow else _ENDORSED) + (_NEEDED if needed else b"")
+    if not flags:
+        return []
+    packed = links if isinstance(links, PackedLinks) else PackedLinks.pack(links)
+    return packed.select(flags)
 
 
 def to_pages(links: Sequence[Link]) -> Sequence[Link]:
@@ -271,6 +283,8 @@ class Parsed:
 
 
 _PAGE = Kind.PAGE
+#: Kinds of links to follow.
+_PAGES = (Kind.PAGE, Kind.SHOWN)
 #: Stands for references that cannot be crawled. Its kind is PAGE, so that `add` does not change it.
 _NOWHERE = Link("", _PAGE)
 
@@ -278,8 +292,8 @@ _NOWHERE = Link("", _PAGE)
 class Collector:
     """Gathers the links of one page.
 
-    Each distinct reference is resolved once, because resolving takes longer than finding. A URL
-    that occurs with several kinds has the first of them in the order of `KINDS`.
+    Each distinct reference is resolved once, because resolving takes longer than finding. Of a URL
+    that occurs with several kinds, `KINDS` says which one counts.
     """
 
     __slots__ = (
@@ -358,9 +372,8 @@ class Collector:
             link = self._enter(reference, kind, nofollow)
         if kind is link.kind:
             link.nofollow = link.nofollow and nofollow
-        elif KINDS.index(kind) < KINDS.index(link.kind):
-            link.kind = kind
-            link.nofollow = nofollow
+        elif link is not _NOWHERE:
+            _merge(link, kind, nofollow)
 
     def _enter(self, reference: str, kind: Kind, nofollow: bool) -> Link:
         if self.full:
@@ -405,6 +418,17 @@ class Collector:
         return Parsed(found, charset, *directives, self.is_index, self.cut, self.checked)
 
 
+def _merge(link: Link, kind: Kind, nofollow: bool) -> None:
+    """Note that `link` occurs with another `kind`, too."""
+    was_page, is_page = link.kind in _PAGES, kind in _PAGES
+    if was_page or is_page:
+        if is_page:
+            link.nofollow = nofollow and (link.nofollow or not was_page)
+        link.kind = Kind.SHOWN
+    elif KINDS.index(kind) < KINDS.index(link.kind):
+        link.kind, link.nofollow = kind, nofollow
+
+
 def unendorsed(rel: str) -> bool:
     """Whether a `rel` asks crawlers not to take the link as a recommendation."""
     return _is_unendorsed(rel[:_LONGEST_RELATION])
@@ -429,6 +453,8 @@ def _relation_kind(rel: str, destination: str) -> Kind | None:
     relations = frozenset(rel.lower().split())
     if relations and relations <= _NO_RESOURCES:
         return None
+    if _SHEET in relations:
+        return Kind.SHEET
     if not relations.isdisjoint(_REQUISITE_RELATIONS):
         return Kind.REQUISITE
     if not relations.isdisjoint(_IMAGE_RELATIONS):
@@ -441,6 +467,8 @@ def _relation_kind(rel: str, destination: str) -> Kind | None:
 def _loaded_kind(destination: str, prefetched: bool) -> Kind:
     if destination == "image":
         return Kind.IMAGE
+    if destination == "style":
+        return Kind.SHEET
     if destination == "document" or (prefetched and not destination):
         return Kind.PAGE
     return Kind.REQUISITE

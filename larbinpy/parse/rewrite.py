@@ -1,8 +1,9 @@
 """Rewrites pages for browsing offline: links to stored files become relative, others absolute.
 
 Pages are not serialized from a tree. The tree gives the position of each attribute in the text,
-and only values that change are replaced; everything else, including mistakes, is not changed. XML
-has a scanner of its own, because an HTML parser reads it wrongly.
+and only values that change are replaced, as characters of the page's encoding; every other byte,
+including mistakes, stays as it came. XML has a scanner of its own, because an HTML parser reads it
+wrongly.
 
 Documents within an attribute (srcdoc) or a text (<noframes>) are rewritten in the same way.
 Metadata, such as Open Graph, stays as it is: browsers do not load it, and other programs want URLs
@@ -12,8 +13,8 @@ Attributes that would keep a browser from showing the stored page are removed: `
 which the new links do not need; `integrity` and `crossorigin` of stored files, as style sheets are
 rewritten and files have no origin; and a Content-Security-Policy in the page.
 
-A page that does not declare its encoding itself becomes UTF-8 with a byte-order mark, which
-outranks all declarations.
+What only an HTTP header said is added, as a file has none: the encoding of a page or a sheet
+(scripts and sheets without one are read in that of their page), and the target of a Refresh.
 
 Finds elements with the positions of their attributes in the text, and edits the text.
 """
@@ -22,17 +23,16 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from enum import Enum
 from html import escape, unescape
 
 import turbohtml
 
-from larbinpy.loop.steps import Steps, run_to_end
+from larbinpy.loop.steps import Replacement, Steps, joined, run_to_end
 from larbinpy.page import Page
 from larbinpy.parse import charset, grammars
-from larbinpy.parse.body import is_html
-from larbinpy.parse.charset import decode, document, encoded, query_encoder, text_of
-from larbinpy.parse.css import replace_css_urls
+from larbinpy.parse.body import Form, form_of, header_text
+from larbinpy.parse.charset import BodyText, document, query_encoder, sheet
+from larbinpy.parse.css import css_replacements, replace_css_urls
 from larbinpy.parse.grammars import replace_srcset, split_refresh
 from larbinpy.parse.xml import encoding_of
 from larbinpy.url import MAX_LENGTH, parse, resolve
@@ -43,13 +43,20 @@ _HOLDERS = (
     *("background", "style", "cite", "longdesc", "lowsrc", "dynsrc", "srcdoc", "xlink:href"),
     *sorted(grammars.NAMES),
 )
-_SELECTOR = ",".join(f"[{name}]" for name in _HOLDERS).replace(":", r"\:") + ",meta,style,noframes"
+_SELECTOR = ",".join(
+    [f"[{name}]" for name in _HOLDERS]
+    + [f'[{name}*="("]' for name in grammars.PAINTS]
+    + ["meta", "style", "noframes", "form"]
+).replace(":", r"\:")
 #: Those and the attributes that decide how they are rewritten.
-_WANTED = frozenset(_HOLDERS) | {"rel", "http-equiv", "content", "integrity", "crossorigin"}
+_WANTED = (
+    frozenset(_HOLDERS)
+    | {*grammars.PAINTS, "rel", "http-equiv", "content", "integrity", "crossorigin"}
+    | {"method", "formmethod"}
+)
 #: Characters that the parser gets at once: 3 ms.
 _CHUNK = 128 * 1024
-#: Edits and elements of a step.
-_EDITS = 4096
+#: Elements of a step.
 _TAGS = 256
 _BREAK = re.compile("\r\n")
 _SHADOW = re.compile(r"(<template\b[^<>]{0,1000}?\s)shadowrootmode(?=[\s=])")
@@ -93,36 +100,46 @@ class Edits:
 
     text: str
     _by_start: dict[int, tuple[int, str]] = field(default_factory=dict)
+    _inserted: list[tuple[int, str]] = field(default_factory=list)
 
     def replace(self, start: int, end: int, new: str) -> None:
         if self.text[start:end] != new:
             self._by_start.setdefault(start, (end, new))
+
+    def insert(self, place: int, new: str) -> None:
+        """Put `new` before what is at `place`."""
+        self._inserted.append((place, new))
 
     def put(self, element: Marked, name: str, value: str | None) -> None:
         """Give an attribute another value; None leaves it unchanged."""
         if value is None or value == element.values[name]:
             return
         start, end = element.spans[name]
-        written = self.text[start:end].partition("=")[0].rstrip()
-        self.replace(start, end, f'{written}="{_escaped(value)}"')
+        written = self.text[start:end]
+        name, _, old = written.partition("=")
+        quote = "'" if old.lstrip().startswith("'") else '"'
+        blanks = old[: len(old) - len(old.lstrip())] if old.lstrip()[:1] == quote else ""
+        kept = written[: len(name)] if blanks else name.rstrip()
+        self.replace(start, end, f"{kept}={blanks}{quote}{_escaped(value, quote)}{quote}")
 
     def drop(self, element: Marked, name: str) -> None:
         if name in element.spans:
             self.replace(*element.spans[name], "")
 
-    def applied(self) -> Steps[str]:
-        pieces, done = [], 0
-        for number, (start, (end, new)) in enumerate(sorted(self._by_start.items()), 1):
+    def all(self) -> list[Replacement]:
+        """Those that count, in order."""
+        found, done = [], 0
+        inserted = [(place, place, new) for place, new in self._inserted]
+        replaced = [(start, end, new) for start, (end, new) in self._by_start.items()]
+        for start, end, new in sorted(inserted + replaced, key=lambda edit: edit[:2]):
             if start >= done:
-                pieces += [self.text[done:start], new]
+                found.append((start, end, new))
                 done = end
-            if number % _EDITS == 0:
-                yield
-        return "".join([*pieces, self.text[done:]])
+        return found
 
 
-def _escaped(value: str) -> str:
-    return escape(value, quote=False).replace('"', "&quot;")
+def _escaped(value: str, quote: str = '"') -> str:
+    return escape(value, quote=False).replace(quote, "&quot;" if quote == '"' else "&#39;")
 
 
 #: Surrogates, which stand for bytes that are not UTF-8; the parser refuses them in names.
@@ -239,7 +256,8 @@ def _marked_tag(tag: re.Match[str]) -> Marked:
     return Marked(tag["tag"].rpartition(":")[2].lower(), values, spans, tag.span())
 
 
-#: From a canonical URL to the relative reference of its file; None if it has no file.
+#: From a canonical URL to the relative reference of its file, with the fragment that a redirect
+#: gives it; None if it has no file.
 ReferenceTo = Callable[[str], str | None]
 
 #: Elements handled in a step (5 ms).
@@ -252,8 +270,12 @@ _REFERENCES = (
 )
 #: Those of lazy loaders, which may hold other values.
 _LAZY = (*grammars.SOURCES, *grammars.BACKGROUNDS, grammars.POSTER)
-#: Targets of forms, which only the original server can answer; they become absolute.
-_FORMS = ("action", "formaction")
+#: Targets of forms. Only the original server can answer a POST, so these become absolute.
+_FORMS = {"action": "method", "formaction": "formmethod"}
+_STYLES = ("style", *grammars.PAINTS)
+#: Elements that load what is read in the encoding of the page, if it has none of its own.
+_LOADED = ("script", "link")
+_LINKS = ("src", "href")
 _CANDIDATES = ("srcset", "imagesrcset", *grammars.SETS, *grammars.BACKGROUND_SETS)
 #: Attributes that check the content or the origin of a file.
 _CHECKS = ("integrity", "crossorigin")
@@ -261,36 +283,31 @@ _CHECKS = ("integrity", "crossorigin")
 _ORIGIN = "canonical"
 _MAX_REFERENCE = 4 * MAX_LENGTH
 _BLANKS = " \t\n\f\r"
+#: SVG elements whose references do not lead anywhere, but name what they show: those to a part of
+#: this document stay there, whatever its base is (SVG 2, section 16.1).
+_SHOWING = frozenset(
+    {"use", "image", "feimage", "mpath", "textpath", "pattern", "filter", "mask", "clippath"}
+    | {"lineargradient", "radialgradient", "animate", "animatemotion", "animatetransform", "set"}
+)
+#: What may stand before the head of a page, near its beginning (characters).
+_HEAD = re.compile(
+    r"\s*+(?:<!doctype[^>]*+>()\s*+)?(?:(?:<!--.*?-->\s*+)*+(?:<html\b[^>]*+>\s*+)?"
+    r"(?:<!--.*?-->\s*+)*+<head\b[^>]*+>())?",
+    re.I | re.S,
+)
+_NEAR = 900
+#: An XML declaration without an encoding.
+_DECLARATION = re.compile(r"<\?xml\s++version\s*+=\s*+(?:\"[^\"<>]*+\"|'[^'<>]*+')")
 #: Documents within a document within a document that are rewritten.
 _MOST_WITHIN = 3
 
 
-class Form(Enum):
-    """The languages in which links are rewritten."""
-
-    HTML = "html"
-    XML = "xml"
-    CSS = "css"
-
-
-def form_of(page: Page) -> Form | None:
-    """Return the form of the body of `page`; None if it is not rewritten."""
-    match page.type:
-        case "text/html":
-            return Form.HTML
-        case "text/css":
-            return Form.CSS
-        case "application/xhtml+xml" | "image/svg+xml":
-            return Form.XML
-    return Form.HTML if is_html(page) else None
-
-
 def rewrite(page: Page, reference_to: ReferenceTo) -> bytes:
     """Return the body of `page` rewritten; the same bytes if nothing has to change."""
-    return run_to_end(rewriting(page, reference_to))
+    return run_to_end(rewriting(page, reference_to, form_of(page)))
 
 
-def rewriting(page: Page, reference_to: ReferenceTo) -> Steps[bytes]:
+def rewriting(page: Page, reference_to: ReferenceTo, form: Form | None) -> Steps[bytes]:
     """As `rewrite`, in steps: a page of some megabytes takes half a second.
 
     A step takes some milliseconds. Decoding, selecting from HTML's tree, joining and encoding
@@ -299,7 +316,7 @@ def rewriting(page: Page, reference_to: ReferenceTo) -> Steps[bytes]:
     A page that cannot be decoded or encoded is returned unchanged.
     """
     try:
-        return (yield from _REWRITERS[form_of(page)](page, reference_to))
+        return (yield from _REWRITERS[form](page, reference_to))
     except (UnicodeError, LookupError):
         return page.body
 
@@ -310,34 +327,43 @@ def _rewrite_nothing(page: Page, reference_to: ReferenceTo) -> Steps[bytes]:
 
 
 def _rewrite_css(page: Page, reference_to: ReferenceTo) -> Steps[bytes]:
-    text, _ = decode(page.body, page.http_charset)
+    original, rule = sheet(page.body, page.http_charset)
     yield
     references = _References(page.url.href, reference_to)
-    new = yield from replace_css_urls(text, references.new)
+    found = yield from css_replacements(original.text, references.part)
     yield
-    return encoded(new, page.body, declared=False)
+    return original.with_replaced([*filter(None, [rule]), *found])
 
 
 def _rewrite_html(page: Page, reference_to: ReferenceTo) -> Steps[bytes]:
-    charset = page.charset or document(page.body, page.http_charset).encoding
-    text, declared = text_of(page.body, charset)
+    name = page.charset or document(page.body, page.http_charset).encoding
+    original = BodyText.of(page.body, name)
     yield
-    base, marked = yield from read_marked_html(text)
+    base, marked = yield from read_marked_html(original.text)
     references = _References(page.url.href, reference_to, base)
-    references.encode = query_encoder(charset)
-    edited = yield from _edited(text, marked, references)
-    return encoded(edited, page.body, declared=declared)
+    references.encode = query_encoder(name)
+    edits = Edits(original.text)
+    loads = yield from _edit_all(edits, marked, references)
+    head = head_of(original.text)
+    if not original.declares and (not original.is_ascii or (loads and page.http_charset)):
+        # No <meta> declares UTF-16.
+        is_wide = original.name.startswith("utf-16")
+        place, said = (0, "\ufeff") if is_wide else (head, f'<meta charset="{original.name}">')
+        edits.insert(place, said)
+    edits.insert(head, _refresh_of(page, references))
+    return original.with_replaced(edits.all())
 
 
 def _rewrite_xml(page: Page, reference_to: ReferenceTo) -> Steps[bytes]:
-    """Rewrite XML in UTF-8; documents in other encodings are rare and stay as they are."""
-    _, charset = encoding_of(page.body, page.http_charset)
-    if charset.lower() not in ("utf-8", "us-ascii"):
-        return page.body
-    text, _ = text_of(page.body, "utf-8")
-    base, marked = yield from read_marked_xml(text)
-    edited = yield from _edited(text, marked, _References(page.url.href, reference_to, base))
-    return encoded(edited, page.body, declared=True)
+    parser, name = encoding_of(page.body, page.http_charset)
+    original = BodyText.of(page.body, name)
+    base, marked = yield from read_marked_xml(original.text)
+    references = _References(page.url.href, reference_to, base)
+    edits = Edits(original.text)
+    yield from _edit_all(edits, marked, references)
+    if parser is not None and original.name != "utf-8":
+        _declare(edits, original.name)
+    return original.with_replaced(edits.all())
 
 
 _REWRITERS: dict[Form | None, Callable[[Page, ReferenceTo], Steps[bytes]]] = {
@@ -346,6 +372,31 @@ _REWRITERS: dict[Form | None, Callable[[Page, ReferenceTo], Steps[bytes]]] = {
     Form.CSS: _rewrite_css,
     None: _rewrite_nothing,
 }
+
+
+def head_of(text: str) -> int:
+    """The place in an HTML page where its head begins, near its beginning."""
+    head = _HEAD.match(text, 0, _NEAR)
+    assert head is not None  # it matches the empty string
+    return head.end(head.lastindex or 0) if head.lastindex else 0
+
+
+def _declare(edits: Edits, name: str) -> None:
+    """Let an XML document say its encoding."""
+    declaration = _DECLARATION.match(edits.text)
+    if declaration is None:
+        edits.insert(0, f'<?xml version="1.0" encoding="{name}"?>')
+    else:
+        edits.insert(declaration.end(), f' encoding="{name}"')
+
+
+def _refresh_of(page: Page, references: "_References") -> str:
+    """The Refresh header of a page as an element; empty if it has none that leads elsewhere."""
+    found = split_refresh(header_text(page.header("refresh") or ""))
+    if found is None or not found[1]:
+        return ""
+    url = references.new(found[1]) or found[1]
+    return f'<meta http-equiv="refresh" content="{found[0] or 0}; url={_escaped(url)}">'
 
 
 class _References:
@@ -359,18 +410,31 @@ class _References:
         self._reference_to = reference_to
         self._found: dict[str, tuple[str | None, bool]] = {}
         self.encode: Callable[[str], str] | None = None
+        self._page = url
+        #: Whether the last form uses GET.
+        self.gets = True
 
     def within(self, base: str | None) -> "_References":
         """The references of a document within the page, whose `<base>` has the href `base`."""
         if base is None:
             return self
         inner = _References(self._base, self._reference_to, base)
-        inner.encode = self.encode
+        inner.encode, inner._page = self.encode, self._page
         return inner
 
     def new(self, reference: str) -> str | None:
         """Return the reference to write in place of `reference`; None to leave it."""
         return self._look_up(reference)[0]
+
+    def part(self, reference: str) -> str | None:
+        """As `new`, where "#id" is a part of this document, whatever its base is (CSS, SVG)."""
+        return None if reference.lstrip(_BLANKS).startswith("#") else self.new(reference)
+
+    def target(self, action: str, *, gets: bool) -> str | None:
+        """As `new`, for the target of a form; an empty one is the document itself."""
+        if not action.strip(_BLANKS):
+            return None if gets else self._page
+        return self.new(action) if gets else self.absolute(action)
 
     def is_local(self, reference: str) -> bool:
         """Whether `reference` leads to a stored file."""
@@ -401,7 +465,7 @@ class _References:
         if path is None:
             return self._unless_absolute(reference, href), False
         _, mark, fragment = href.partition("#")
-        return path + mark + fragment, True
+        return (path.partition("#")[0] + mark + fragment if mark else path), True
 
     def _resolved(self, reference: str) -> str | None:
         if len(reference) > _MAX_REFERENCE:
@@ -412,23 +476,27 @@ class _References:
         return href if href and href.startswith(("http:", "https:")) else None
 
 
-def _edited(
-    text: str, elements: Iterable[Marked], references: _References, within: int = 0
-) -> Steps[str]:
-    edits = Edits(text)
+def _edit_all(
+    edits: Edits, elements: Iterable[Marked], references: _References, within: int = 0
+) -> Steps[bool]:
+    """Rewrite `elements`; return whether the page loads a script or a sheet."""
+    loads = False
     for number, element in enumerate(elements, 1):
         yield from _edit(element, edits, references, within)
+        loads = loads or (element.tag in _LOADED and not element.values.keys().isdisjoint(_LINKS))
         if number % _STEP == 0:
             yield
-    return (yield from edits.applied())
+    return loads
 
 
-def _edited_within(text: str, references: _References, within: int) -> Steps[str]:
-    """Rewrite a document within a document."""
+def _within(text: str, references: _References, within: int) -> Steps[list[Replacement]]:
+    """What is replaced in a document within a document."""
     if "<" not in text or within >= _MOST_WITHIN:
-        return text
+        return []
     base, marked = yield from read_marked_html(text)
-    return (yield from _edited(text, marked, references.within(base), within + 1))
+    edits = Edits(text)
+    yield from _edit_all(edits, marked, references.within(base), within + 1)
+    return edits.all()
 
 
 def _edit(element: Marked, edits: Edits, references: _References, within: int) -> Steps[None]:
@@ -440,34 +508,49 @@ def _edit(element: Marked, edits: Edits, references: _References, within: int) -
         case "meta":
             _edit_meta(element, edits, references)
             return
-        case "style" if element.inner is not None:
-            start, end = element.inner
-            sheet = yield from replace_css_urls(edits.text[start:end], references.new)
-            edits.replace(start, end, sheet)
-        case "noframes" if element.inner is not None:
-            start, end = element.inner
-            inner = yield from _edited_within(edits.text[start:end], references, within)
-            edits.replace(start, end, inner)
+        case "form":
+            references.gets = _is_get(values.get("method", ""))
+    if element.inner is not None:
+        start, end = element.inner
+        text = edits.text[start:end]
+        if element.tag == "style":
+            found = yield from css_replacements(text, references.part)
+        else:
+            found = yield from _within(text, references, within)
+        for first, last, new in found:
+            edits.replace(start + first, start + last, new)
     if "srcdoc" in values:
-        inner = yield from _edited_within(values["srcdoc"], references, within)
-        edits.put(element, "srcdoc", inner)
+        found = yield from _within(values["srcdoc"], references, within)
+        edits.put(element, "srcdoc", joined(values["srcdoc"], found))
     local = _edit_references(element, edits, references)
     for name in _CANDIDATES:
         if name in values:
             edits.put(element, name, (yield from replace_srcset(values[name], references.new)))
-    if "style" in values:
-        edits.put(element, "style", (yield from replace_css_urls(values["style"], references.new)))
+    for name in _STYLES:
+        if name in values:
+            edits.put(element, name, (yield from replace_css_urls(values[name], references.part)))
     for name in _LAZY:
         if name in values:
-            new = yield from _lazy(values[name], references)
-            edits.put(element, name, new)
-    for name in _FORMS:
-        if name in values:
-            edits.put(element, name, references.absolute(values[name]))
+            edits.put(element, name, (yield from _lazy(values[name], references)))
+    _edit_targets(element, edits, references)
     if local:
         for name in _CHECKS:
             if name in values:
                 edits.drop(element, name)
+
+
+def _edit_targets(element: Marked, edits: Edits, references: _References) -> None:
+    """Let forms lead to a file, if one is there and they use GET."""
+    for name, method in _FORMS.items():
+        if name in element.values:
+            value = element.values[name]
+            asked = element.values.get(method)
+            gets = references.gets if asked is None else _is_get(asked)
+            edits.put(element, name, references.target(value, gets=gets))
+
+
+def _is_get(method: str) -> bool:
+    return method.strip().lower() not in ("post", "dialog")
 
 
 def _lazy(value: str, references: _References) -> Steps[str | None]:
@@ -480,6 +563,7 @@ def _lazy(value: str, references: _References) -> Steps[str | None]:
 def _edit_references(element: Marked, edits: Edits, references: _References) -> bool:
     """Replace the plain references of an element; return whether one leads to a file."""
     values, local = element.values, False
+    new = references.part if element.tag.lower() in _SHOWING else references.new
     names = (*_REFERENCES, "data") if element.tag == "object" else _REFERENCES
     for name in names:
         if name not in values:
@@ -487,7 +571,7 @@ def _edit_references(element: Marked, edits: Edits, references: _References) -> 
         if element.tag == "link" and _ORIGIN in values.get("rel", "").lower().split():
             edits.put(element, name, references.absolute(values[name]))
         else:
-            edits.put(element, name, references.new(values[name]))
+            edits.put(element, name, new(values[name]))
             local = local or references.is_local(values[name])
     return local
 
@@ -498,6 +582,7 @@ def _edit_meta(element: Marked, edits: Edits, references: _References) -> None:
             edits.replace(*element.whole, "")
         case "refresh":
             found = split_refresh(element.values.get("content", ""))
-            new = references.new(found[1]) if found is not None else None
+            # Without a URL the document itself is loaded again, whatever its base is.
+            new = references.new(found[1]) if found is not None and found[1] else None
             if found is not None and new is not None:
                 edits.put(element, "content", f"{found[0] or 0}; url={new}")

@@ -37,6 +37,10 @@ SAFE: dict[str, Any] = {
 }
 
 _XLINK_HREF = "{http://www.w3.org/1999/xlink}href"
+#: Elements of XSLT that include another file.
+_INCLUDING = frozenset(
+    f"{{http://www.w3.org/1999/XSL/Transform}}{name}" for name in ("include", "import")
+)
 _BASE = "{http://www.w3.org/1999/xhtml}base"
 #: Not "//*", whose result libxml2 sorts in time that grows with the square of its size.
 _INTERESTING = etree.XPath("descendant-or-self::*[@* or local-name() = 'style']")
@@ -161,17 +165,21 @@ def tree_of(body: bytes, encoding: str | None) -> Any:
 
 def _read_element(element: Any, out: Collector) -> None:
     tag, get = local_name(element), element.get
+    if element.tag in _INCLUDING:
+        out.add(get("href") or "", Kind.REQUISITE)
+        return
     reader = html.READERS.get(tag)
     if reader is not None:
         reader(get, out)
     html.collect_common(get, out)
+    html.collect_paints(get, out)
     html.collect_xlink(tag, get(_XLINK_HREF), out)
     if not grammars.NAMES.isdisjoint(element.keys()):
         html.collect_lazy(tag, get, out)
     if tag == "style":
         html.collect_css(element.text or "", out)
-    elif tag == "script" and grammars.is_json(get("type")):
-        grammars.read_json(element.text or "", out)
+    elif tag == "script":
+        grammars.read_script(get("type"), element.text or "", out)
 
 
 def _read_base(root: Any, out: Collector) -> None:
@@ -184,7 +192,8 @@ def _read_instructions(root: Any, out: Collector) -> None:
     """`<?xml-stylesheet href="..."?>` before the root element."""
     for node in root.itersiblings(etree.ProcessingInstruction, preceding=True):
         if node.target == "xml-stylesheet" and node.get("href"):
-            out.add(node.get("href"), Kind.REQUISITE)
+            is_css = node.get("type", "text/css").strip().lower() == "text/css"
+            out.add(node.get("href"), Kind.SHEET if is_css else Kind.REQUISITE)
 
 
 #: Local names of the root elements.

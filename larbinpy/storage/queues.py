@@ -316,7 +316,7 @@ KEY = "store"
 _ORDINARY = "-"
 _PRIORITY = "+"
 _PRIORITY_BIT, _SEED_BIT, _REQUISITE_BIT = 1, 2, 4
-_REDIRECT_BIT, _SITEMAP_BIT, _GUESS_BIT = 8, 16, 32
+_REDIRECT_BIT, _SITEMAP_BIT, _GUESS_BIT, _SHEET_BIT = 8, 16, 32, 64
 #: The bits above these are the origin.
 _ORIGIN_SHIFT = 8
 
@@ -331,6 +331,7 @@ def encode(url: Url) -> str:
         url.priority * _PRIORITY_BIT
         | url.seed * _SEED_BIT
         | url.requisite * _REQUISITE_BIT
+        | url.sheet * _SHEET_BIT
         | url.redirect * _REDIRECT_BIT
         | (purpose is not PAGE) * _SITEMAP_BIT
         | (purpose is GUESS) * _GUESS_BIT
@@ -351,6 +352,7 @@ def decode(line: str, place: int = 0) -> Url:
         url.priority = bool(flags & _PRIORITY_BIT)
         url.seed = bool(flags & _SEED_BIT)
         url.requisite = bool(flags & _REQUISITE_BIT)
+        url.sheet = bool(flags & _SHEET_BIT)
         url.redirect = bool(flags & _REDIRECT_BIT)
         if flags & _SITEMAP_BIT:
             url.purpose = GUESS if flags & _GUESS_BIT else SITEMAP

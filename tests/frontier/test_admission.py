@@ -1,6 +1,7 @@
 """Admission: links packed in buffers, and links as objects, lead to the same URLs and counts."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from larbinpy.frontier.traps import Traps
 from larbinpy.native import native
 from larbinpy.page import Outcome, Page
 from larbinpy.parse import Kind, Link
-from larbinpy.parse.link import PackedLinks, endorsed
+from larbinpy.parse.link import PackedLinks, followed
 from larbinpy.storage.seen import Seen
 from larbinpy.storage.sizes import SEEN_SIZES, SeenSizes, TableSizes
 from larbinpy.url import Url
@@ -70,6 +71,7 @@ def test_packed_links_are_admitted_like_others(
 ) -> None:
     plain = in_python(admission(scope=scope))
     packed, mixed = (compiled(admission(scope=scope)) for _ in range(2))
+    endorsed = partial(followed, nofollow=False, needed=False)
     for links, redirect in pages:
         new = take(plain, endorsed(links), redirect)
         assert take(packed, endorsed(PackedLinks.pack(links)), redirect) == new

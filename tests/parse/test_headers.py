@@ -23,7 +23,7 @@ def found(*headers: tuple[str, str], status: int = 200) -> Found:
     ("value", "expected"),
     [
         ("<x>; rel=next", [("x", "PAGE")]),
-        ('<x>; rel="prev next", <y>; rel=stylesheet', [("x", "PAGE"), ("y", "REQUISITE")]),
+        ('<x>; rel="prev next", <y>; rel=stylesheet', [("x", "PAGE"), ("y", "SHEET")]),
         ("<x>;rel=preload;as=image", [("x", "IMAGE")]),
         ('<x>; title="a, <no>; b"; rel=icon', [("x", "IMAGE")]),
         ('<x>; title="\\", <no>"; REL=icon', [("x", "IMAGE")]),

@@ -29,8 +29,11 @@ def kinds(markup: str, agent: str = "larbinpy") -> list[tuple[str, str]]:
     [
         ("<a href=x>", [("x", "PAGE")]),
         ("<map><area href=x></map>", [("x", "PAGE")]),
-        ("<iframe src=x></iframe>", [("x", "PAGE")]),
-        ("<frameset><frame src=x></frameset>", [("x", "PAGE")]),
+        ("<iframe src=x></iframe>", [("x", "SHOWN")]),
+        ("<frameset><frame src=x></frameset>", [("x", "SHOWN")]),
+        # What a page shows is a part of it, even if it links to it, too.
+        ("<a href=x><img src=x></a><img src=y>", [("x", "SHOWN"), ("y", "IMAGE")]),
+        ("<iframe src=x></iframe><a href=x>", [("x", "SHOWN")]),
         ("<form action=x></form>", [("x", "PAGE")]),
         ("<form action=x method=GET></form>", [("x", "PAGE")]),
         ("<form action=x method=Post></form><form action=y method=dialog></form>", []),
@@ -47,8 +50,12 @@ def kinds(markup: str, agent: str = "larbinpy") -> list[tuple[str, str]]:
             [("x", "REQUISITE"), ("y", "IMAGE"), ("z", "REQUISITE"), ("t", "REQUISITE")],
         ),
         ("<script src=x></script>", [("x", "REQUISITE")]),
-        ("<link rel=stylesheet href=x>", [("x", "REQUISITE")]),
-        ("<link rel='alternate stylesheet' href=x>", [("x", "REQUISITE")]),
+        ("<link rel=stylesheet href=x>", [("x", "SHEET")]),
+        (
+            "<link rel=preload as=style href=x><link rel=preload as=font href=y>",
+            [("x", "SHEET"), ("y", "REQUISITE")],
+        ),
+        ("<link rel='alternate stylesheet' href=x>", [("x", "SHEET")]),
         ("<link rel=manifest href=x>", [("x", "REQUISITE")]),
         ("<link rel='shortcut ICON' href=x>", [("x", "IMAGE")]),
         ("<link rel=next href=x><link rel=canonical href=y>", [("x", "PAGE"), ("y", "PAGE")]),
@@ -72,7 +79,25 @@ def kinds(markup: str, agent: str = "larbinpy") -> list[tuple[str, str]]:
         ("<body background=x><table background=y>", [("x", "IMAGE"), ("y", "IMAGE")]),
         ("<a href=x ping=no>", [("x", "PAGE")]),
         ("<img longdesc=x lowsrc=y dynsrc=z>", [("y", "IMAGE"), ("z", "REQUISITE"), ("x", "PAGE")]),
-        ("<iframe src=x longdesc=y></iframe>", [("x", "PAGE"), ("y", "PAGE")]),
+        ("<iframe src=x longdesc=y></iframe>", [("x", "SHOWN"), ("y", "PAGE")]),
+        (
+            "<svg><path fill='url(x#a)' stroke='url(#b)'>"
+            "<g mask=url(y) marker-end='url(\"z\")'></svg>",
+            [("x", "REQUISITE"), ("y", "REQUISITE"), ("z", "REQUISITE")],
+        ),
+        ("<svg><image clip-path='url(x)' href=y></svg>", [("y", "IMAGE"), ("x", "REQUISITE")]),
+        (
+            "<script type=module>import a from './x.js'; import{b}from'../dir/y.js';"
+            "import './z.js'</script>",
+            [("x.js", "REQUISITE"), ("y.js", "REQUISITE"), ("z.js", "REQUISITE")],
+        ),
+        ("<script>import './x.js'</script>", []),
+        (
+            '<script type=importmap>{"imports": {"a": "./x.js", "b/": "/b/"},'
+            ' "scopes": {"/c/": {"a": "./y.js"}}}</script>',
+            [("x.js", "REQUISITE"), ("y.js", "REQUISITE")],
+        ),
+        ("<script type=importmap>[{</script><script type=importmap>[]</script>", []),
         ("<noframes><body><a href=x>1</a></noframes>", [("x", "PAGE")]),
         (
             "<applet codebase=c archive='x.jar, /y.jar'></applet><bgsound src=s><isindex action=i>",
@@ -121,7 +146,7 @@ def test_kinds_of_links(markup: str, expected: list[tuple[str, str]]) -> None:
         ),
         (
             "<iframe data-src=/x></iframe><video data-src=/y data-poster=/z></video>",
-            [("/x", "PAGE"), ("/y", "REQUISITE"), ("/z", "IMAGE")],
+            [("/x", "SHOWN"), ("/y", "REQUISITE"), ("/z", "IMAGE")],
         ),
         ("<source data-srcset=/x data-src=/y>", [("/y", "REQUISITE"), ("/x", "IMAGE")]),
         ("<div data-src=x.PNG?1></div><div data-src=/no.html></div>", [("x.PNG?1", "IMAGE")]),
@@ -174,7 +199,7 @@ def test_targets_of_buttons_count_if_their_form_uses_get(markup: str, expected: 
     ("markup", "expected"),
     [
         ("<iframe srcdoc='<a href=x>1</a><img src=y>'></iframe>", [("x", "PAGE"), ("y", "IMAGE")]),
-        ('<iframe src=x srcdoc="&lt;a href=&quot;y&quot;&gt;">', [("x", "PAGE"), ("y", "PAGE")]),
+        ('<iframe src=x srcdoc="&lt;a href=&quot;y&quot;&gt;">', [("x", "SHOWN"), ("y", "PAGE")]),
         (
             "<iframe srcdoc='<base href=/z/><a href=x>'></iframe><a href=y>",
             [("http://h.example/z/x", "PAGE"), ("y", "PAGE")],
@@ -242,7 +267,7 @@ def test_every_url_once_in_order_of_appearance() -> None:
     assert links(body, HERE) == [f"http://h.example/{p}" for p in ("dir/b", "dir/a", "dir/c")] + [
         HERE
     ]
-    assert kinds(body.decode())[0] == ("b", "PAGE")
+    assert kinds(body.decode())[0] == ("b", "SHOWN")
 
 
 def test_a_repeated_link_is_still_read_for_its_style() -> None:

@@ -1,6 +1,7 @@
 """Pages for a disk: what is rewritten, how, and that all else stays."""
 
 import time
+from collections.abc import Iterable
 
 import pytest
 from hypothesis import given
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from larbinpy.loop.steps import run_to_end
 from larbinpy.page import Outcome, Page
-from larbinpy.parse import css_urls, read, rewrite, rewriting, srcset
+from larbinpy.parse import css_urls, form_of, read, rewrite, rewriting, srcset
 from larbinpy.parse.css import replace_css_urls
 from larbinpy.parse.grammars import replace_srcset
 from larbinpy.parse.rewrite import Marked, read_marked_html
@@ -38,19 +39,20 @@ def rewritten(text: str, type_: str = "text/html") -> str:
     ("before", "after"),
     [
         ("<a href=b>", '<a href="b.html">'),
-        ("<A  HREF = 'b#x' Title=T>", '<A  HREF="b.html#x" Title=T>'),
+        ("<A  HREF = 'b#x' Title=T>", "<A  HREF = 'b.html#x' Title=T>"),
         ("<a href=//h/a/b#%20x>", '<a href="b.html#%20x">'),
-        ("<a href='c?d&amp;e'>", '<a href="http://h/a/c?d&amp;e">'),
+        ("<a href='c?d&amp;e'>", "<a href='http://h/a/c?d&amp;e'>"),
+        ("<a href='c?d=\"e'>", "<a href='http://h/a/c?d=%22e'>"),
         ("<a href=//o/x>", '<a href="http://o/x">'),
         ("<a href=./>", '<a href="index.html">'),
-        ("<a href='../i?x=1&y'>", '<a href="../i%3Fx%3D1%26y">'),
+        ("<a href='../i?x=1&y'>", "<a href='../i%3Fx%3D1%26y'>"),
         (
             "<img srcset='/i?x=1&amp;y 1x, z 2x' src=z>",
-            '<img srcset="../i%3Fx%3D1%26y 1x, http://h/a/z 2x" src="http://h/a/z">',
+            "<img srcset='../i%3Fx%3D1%26y 1x, http://h/a/z 2x' src=\"http://h/a/z\">",
         ),
         (
             "<p style='background:url(\"/s.css\")'>",
-            '<p style="background:url(&quot;../s.css&quot;)">',
+            "<p style='background:url(\"../s.css\")'>",
         ),
         (
             "<style>@import '/s.css';a{b:url( z )}</style>",
@@ -59,38 +61,45 @@ def rewritten(text: str, type_: str = "text/html") -> str:
         ("<noscript><img src=z></noscript>", '<noscript><img src="http://h/a/z"></noscript>'),
         (
             "<svg viewBox=1><use xlink:href='b#c'/></svg>",
-            '<svg viewBox=1><use xlink:href="b.html#c"/></svg>',
+            "<svg viewBox=1><use xlink:href='b.html#c'/></svg>",
         ),
         ("<object data=b></object>", '<object data="b.html"></object>'),
         ("<p data=b>", "<p data=b>"),
         ("<table background=b>", '<table background="b.html">'),
         (
             "<meta http-equiv=Refresh content='3; URL=\"b\"'>",
-            '<meta http-equiv=Refresh content="3; url=b.html">',
+            "<meta http-equiv=Refresh content='3; url=b.html'>",
         ),
         (
             "<img data-src=./b data-srcset='./b 1x, /i?x=1&amp;y 2x'>",
-            '<img data-src="b.html" data-srcset="b.html 1x, ../i%3Fx%3D1%26y 2x">',
+            "<img data-src=\"b.html\" data-srcset='b.html 1x, ../i%3Fx%3D1%26y 2x'>",
         ),
         (
             "<div data-bg=/s.css data-background=#fff data-lazy=true><p data-bg='url(/s.css)'>",
             '<div data-bg="../s.css" data-background=#fff data-lazy=true>'
-            '<p data-bg="url(../s.css)">',
+            "<p data-bg='url(../s.css)'>",
         ),
         ('<img data-src=\'{"a": "/b"}\'>', '<img data-src=\'{"a": "/b"}\'>'),
         (
             "<iframe srcdoc=\"<a href='b'>&amp;amp;</a>\"></iframe>",
-            '<iframe srcdoc="&lt;a href=&quot;b.html&quot;&gt;&amp;amp;&lt;/a&gt;"></iframe>',
+            "<iframe srcdoc=\"&lt;a href='b.html'&gt;&amp;amp;&lt;/a&gt;\"></iframe>",
         ),
         (
             "<iframe srcdoc='<base href=/a/x/><a href=../b>'></iframe><a href=b>",
-            '<iframe srcdoc="&lt;base &gt;&lt;a href=&quot;b.html&quot;&gt;"></iframe>'
-            '<a href="b.html">',
+            '<iframe srcdoc=\'&lt;base &gt;&lt;a href="b.html"&gt;\'></iframe><a href="b.html">',
         ),
         ("<noframes><a href=b>x</a></noframes>", '<noframes><a href="b.html">x</a></noframes>'),
         ("<img lowsrc=b longdesc=b>", '<img lowsrc="b.html" longdesc="b.html">'),
-        # Forms go to the site, as no file can answer.
-        ("<form action=b>", '<form action="http://h/a/b">'),
+        # A form that asks with a GET leads to the page that answers it with a script.
+        ("<form action=b><input>", '<form action="b.html"><input>'),
+        ("<form action=c>", '<form action="http://h/a/c">'),
+        ("<form method=POST action=b>", '<form method=POST action="http://h/a/b">'),
+        ("<form method=post action=''>", "<form method=post action='http://h/a/'>"),
+        (
+            "<form method=post><button formaction=b><button formmethod=get formaction=b>",
+            '<form method=post><button formaction="http://h/a/b">'
+            '<button formmethod=get formaction="b.html">',
+        ),
         ("<link rel=canonical href=b>", '<link rel=canonical href="http://h/a/b">'),
         # Checks that a file cannot pass.
         (
@@ -130,6 +139,23 @@ def test_a_base_is_obeyed_and_removed() -> None:
     assert rewritten(text) == after
 
 
+@pytest.mark.parametrize(
+    ("text", "after"),
+    [
+        ("<style>a{b:url(#x)}</style><p style='b:url(#x)'>", None),
+        ("<svg><use href='#x'/><use xlink:href='#x'/><path fill='url(#x)'/></svg>", None),
+        ("<svg><linearGradient href='#x'/><image mask='url(\"#x\")'/></svg>", None),
+        ("<meta http-equiv=refresh content=30><form action=''>", None),
+        ("<svg><a href='#x'/></svg>", "<svg><a href='http://h/a/x/#x'/></svg>"),
+        ("<svg><path fill='url(../b#x)'/></svg>", "<svg><path fill='url(b.html#x)'/></svg>"),
+        ("<form method=post action=''>", "<form method=post action='http://h/a/'>"),
+    ],
+)
+def test_what_obeys_a_base_and_what_does_not(text: str, after: str | None) -> None:
+    """Parts of the document that CSS and SVG name are there, and so is the target of a form."""
+    assert rewritten(f"<base href='/a/x/'>{text}") == f"<base >{after or text}"
+
+
 def test_positions_are_right_after_line_breaks_and_wide_characters() -> None:
     text = "\r\n\r\n\u00e9\U0001f600<a\r\nhref=b>\r\n</a>\r\r\n<a href=b>"
     after = '\r\n\r\n\u00e9\U0001f600<a\r\nhref="b.html">\r\n</a>\r\r\n<a href="b.html">'
@@ -150,34 +176,121 @@ def test_xml_keeps_its_own_rules() -> None:
     assert rewritten(text, "image/svg+xml") == after
 
 
-def test_xml_in_another_encoding_stays_as_it_is() -> None:
-    body = '<?xml version="1.0" encoding="iso-8859-1"?><svg><a href="b">\u00e9</a></svg>'
-    latin = body.encode("latin-1")
-    assert rewrite(page(latin, "image/svg+xml"), FILES.get) == latin
+@pytest.mark.parametrize(
+    ("before", "type_", "after"),
+    [
+        (
+            '<?xml version="1.0" encoding="iso-8859-1"?><svg><a href="b">\u00e9</a></svg>',
+            "image/svg+xml",
+            '<?xml version="1.0" encoding="iso-8859-1"?><svg><a href="b.html">\u00e9</a></svg>',
+        ),
+        (
+            '<?xml version="1.0"?><html>\u00e9<a href="b"/></html>',
+            "application/xhtml+xml; charset=iso-8859-1",
+            '<?xml version="1.0" encoding="iso-8859-1"?><html>\u00e9<a href="b.html"/></html>',
+        ),
+        (
+            '<html>\u00e9<a href="b"/></html>',
+            "text/xml; charset=iso-8859-1",
+            '<?xml version="1.0" encoding="iso-8859-1"?><html>\u00e9<a href="b.html"/></html>',
+        ),
+        ("<rss><link>\u00e9</link><a href='b'/></rss>", "text/xml; charset=iso-8859-1", None),
+    ],
+)
+def test_xml_in_another_encoding(before: str, type_: str, after: str | None) -> None:
+    found = rewrite(page(before.encode("latin-1"), type_), FILES.get)
+    assert found == (after or before).encode("latin-1")
+
+
+HREF = '<a href="b.html">'
 
 
 @pytest.mark.parametrize(
-    ("body", "type_"),
+    ("body", "type_", "said"),
     [
-        ("\u00e9<a href=b>".encode("latin-1"), "text/html; charset=latin1"),
-        ("<meta charset=latin1>\u00e9<a href=b>".encode("latin-1"), "text/html"),
-        ("<meta charset=latin1>\u00e9<a href=b>".encode(), "text/html; charset=utf-8"),
-        ("\u00e9<a href=b>".encode(), "text/html; charset=utf-8"),
-        ("\u00e9<a href=b>".encode(), "text/html"),
-        ("\ufeff\u00e9<a href=b>".encode("utf-16"), "text/html"),
-        ("\u00e9<a href=b>".encode("utf-16le"), "text/html; charset=utf-16le"),
-        ("\u65e5\u672c<a href=b>".encode("shift_jis"), "text/html; charset=shift_jis"),
-        ("\u65e5\u672c<a href=b>".encode("iso-2022-jp"), "text/html; charset=iso-2022-jp"),
+        ("\u00e9<a href=b>".encode("latin-1"), "text/html; charset=latin1", "windows-1252"),
+        ("<meta charset=latin1>\u00e9<a href=b>".encode("latin-1"), "text/html", ""),
+        ("<meta charset=latin1>\u00e9<a href=b>".encode(), "text/html; charset=utf-8", "utf-8"),
+        ("\u00e9<a href=b>".encode(), "text/html; charset=utf-8", "utf-8"),
+        ("\u00e9<a href=b>".encode(), "text/html", "utf-8"),
+        ("\u00e9<a href=b>".encode("utf-8-sig"), "text/html", ""),
+        ("\ufeff\u00e9<a href=b>".encode("utf-16le"), "text/html", ""),
+        ("\u65e5\u672c<a href=b>".encode("shift_jis"), "text/html; charset=sjis", "shift_jis"),
+        ("\u65e5\u8868<a href=b>".encode("cp932"), "text/html; charset=sjis", "shift_jis"),
+        ("\u65e5\u672c<a href=b>".encode("gb18030"), "text/html; charset=gbk", "gbk"),
+        (
+            "\u65e5\u672c<a href=b>".encode("iso-2022-jp"),
+            "text/html; charset=iso-2022-jp",
+            "iso-2022-jp",
+        ),
+        # What loads nothing reads the same.
+        (b"<a href=b>", "text/html; charset=windows-1251", ""),
+        (b"<script src=http://o/x></script><a href=b>", "text/html", ""),
     ],
 )
-def test_a_page_whose_header_named_the_encoding_declares_it_on_disk(
-    body: bytes, type_: str
+def test_a_page_keeps_its_bytes_and_says_what_its_header_said(
+    body: bytes, type_: str, said: str
 ) -> None:
-    found = rewrite(page(body, type_), FILES.get)
-    assert found.startswith(b"\xef\xbb\xbf")
-    text = found.decode("utf-8-sig")
-    assert 'href="b.html"' in text
-    assert "\u00e9" in text or "\u65e5\u672c" in text
+    codec = "utf-16le" if body.startswith(b"\xff\xfe") else "ascii"
+    after = body.replace("<a href=b>".encode(codec), HREF.encode(codec))
+    added = f'<meta charset="{said}">'.encode() if said else b""
+    assert rewrite(page(body, type_), FILES.get) == added + after
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("<!doctype html>\n<meta>", "<!doctype html>{}\n<meta>"),
+        ("<!DOCTYPE html><!-- x --><html lang=a>\n<head a=b>\n", None),
+        ("<html><head><meta>", "<html><head>{}<meta>"),
+        (f"<!doctype html><!-- {'x' * 1000} --><head>", None),
+        ("<p>", "{}<p>"),
+    ],
+)
+def test_the_encoding_is_said_at_the_beginning_of_the_head(before: str, after: str | None) -> None:
+    loads = "<script src=http://o/x></script>"
+    found = rewrite(page((before + loads).encode(), "text/html; charset=big5"), FILES.get).decode()
+    said = '<meta charset="big5">'
+    assert found.replace(said, "") == before + loads
+    assert found.index(said) < 100
+    if after is not None:
+        assert found.startswith(after.format(said))
+
+
+def test_utf_16_without_a_mark_gets_one() -> None:
+    body = "\u00e9<a href=b>".encode("utf-16le")
+    found = rewrite(page(body, "text/html; charset=utf-16le"), FILES.get)
+    assert found.decode("utf-16") == f"\u00e9{HREF}"
+
+
+CODECS = ["utf-8", "utf-16le", "cp1251", "latin-1", "cp932", "gb18030", "big5", "euc_kr", "euc_jp"]
+LABELS = {"cp932": "shift_jis", "latin-1": "windows-1252", "cp1251": "windows-1251"}
+#: Pieces of pages, and what becomes of them.
+LINKS = {
+    "<a href=b>": '<a href="b.html">',
+    "<A HREF='b'>": "<A HREF='b.html'>",
+    '<a\thref = "b#x"\r\ntitle=\u8868>': '<a\thref = "b.html#x"\r\ntitle=\u8868>',
+    "<img alt=.\u8868 srcset='b 1x, b 2x'>": "<img alt=.\u8868 srcset='b.html 1x, b.html 2x'>",
+    "<style>.\u8868{b:url(b)}</style>": "<style>.\u8868{b:url(b.html)}</style>",
+}
+OTHERS = ["\u8868\u8a9e", "\u0416", "&eacute;", "a", "<p>", "\r\n", "\r", "</p>", "'", "<!-- b -->"]
+pieces = st.lists(st.sampled_from([*LINKS, *OTHERS]), max_size=20)
+
+
+@given(pieces, st.sampled_from(CODECS), st.sampled_from([b"", b"\xff", b"\x98", b"\xe2\x80"]))
+def test_the_bytes_between_links_stay(pieces: list[str], codec: str, stray: bytes) -> None:
+    name = LABELS.get(codec, codec.replace("_", "-"))
+    if codec not in ("utf-8", "cp1251"):
+        stray = b""
+
+    def whole(parts: Iterable[str]) -> bytes:
+        return b"".join(part.encode(codec, "ignore") + stray for part in parts)
+
+    body = whole(pieces)
+    found = rewrite(page(body, f"text/html; charset={name}"), FILES.get)
+    said = "\ufeff" if codec == "utf-16le" else f'<meta charset="{name}">'
+    after = whole(LINKS.get(piece, piece) for piece in pieces)
+    assert found.removeprefix(said.encode(codec)) == after
 
 
 def test_a_page_that_declares_its_encoding_keeps_every_byte() -> None:
@@ -187,13 +300,20 @@ def test_a_page_that_declares_its_encoding_keeps_every_byte() -> None:
 
 def test_a_query_is_looked_up_in_the_encoding_of_its_page() -> None:
     body = "<a href='?\u00e9'>".encode("latin-1")
-    assert b'href="e.html"' in rewrite(page(body, "text/html; charset=latin1"), FILES.get)
+    assert b"href='e.html'" in rewrite(page(body, "text/html; charset=latin1"), FILES.get)
 
 
 def test_a_style_sheet_and_its_encoding() -> None:
     body = '@import "/s.css";/* \u00e9 */'.encode("latin-1")
     found = rewrite(page(body, "text/css; charset=latin1"), FILES.get)
-    assert found.decode() == '\ufeff@import "../s.css";/* \u00e9 */'
+    assert found == b'@charset "latin1";' + body.replace(b"/s.css", b"../s.css")
+    plain = '@charset "utf-8";@import "/s.css";/* \u00e9 */'.encode("latin-1")
+    found = rewrite(page(plain, "text/css; charset=latin1"), FILES.get)
+    assert found == b'@charset "latin1";' + body.replace(b"/s.css", b"../s.css")
+    for type_ in ("text/css", "text/css; charset=utf-8"):
+        for ascii_or_declared in (b"a{b:url(/s.css)}", b'@charset "utf-8";\xc3\xa9{b:url(/s.css)}'):
+            found = rewrite(page(ascii_or_declared, type_), FILES.get)
+            assert found == ascii_or_declared.replace(b"/s.css", b"../s.css")
     assert rewritten("a{b:url(x\\)y)}", "text/css") == "a{b:url(http://h/a/x\\)y)}"
 
 
@@ -235,7 +355,7 @@ def test_a_page_is_read_alike_in_portions_of_any_size() -> None:
 def test_links_in_a_shadow_root_are_rewritten_too() -> None:
     text = "<p><template id=x shadowrootmode=open><a href=b></a><a href='?shadowrootmode='></a>"
     after = '<p><template id=x shadowrootmode=open><a href="b.html"></a>'
-    after += '<a href="http://h/a/?shadowrootmode="></a>'
+    after += "<a href='http://h/a/?shadowrootmode='></a>"
     assert rewritten(text) == after
 
 
@@ -258,7 +378,8 @@ def test_long_pages_are_rewritten_in_short_steps(text: str, type_: str) -> None:
     """A step has few references and little text, so that no turn of a crawl is long."""
     asked: list[str] = []
     longest = steps = known = 0
-    for _ in rewriting(page(text.encode(), type_, "UTF-8"), lambda url: asked.append(url)):
+    long = page(text.encode(), type_, "UTF-8")
+    for _ in rewriting(long, lambda url: asked.append(url), form_of(long)):
         longest, known, steps = max(longest, len(asked) - known), len(asked), steps + 1
     assert max(longest, len(asked) - known) <= 2500
     assert steps >= len(text) // 200_000

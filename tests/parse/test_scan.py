@@ -1,5 +1,7 @@
 """The compiled scan against the tree, page by page."""
 
+from itertools import permutations
+
 import pytest
 
 from larbinpy.native import native
@@ -211,8 +213,38 @@ def test_links_of_the_header_come_first_and_are_merged() -> None:
         out.add("c", Kind.PAGE, nofollow=True)
         (read_tree if tree else read_scan)(b"<a href=a><a href=c><a href=b rel=ugc>", "utf-8", out)
         links = [(link.url[-1], link.kind, link.nofollow) for link in out.parsed(None).links]
-        page = Kind.PAGE
-        assert links == [("b", page, True), ("c", page, False), ("a", page, False)]
+        page, shown = Kind.PAGE, Kind.SHOWN
+        assert links == [("b", shown, True), ("c", page, False), ("a", page, False)]
+
+
+ONE = {
+    "page": "<a href=x>",
+    "not followed": "<a rel=ugc href=x>",
+    "image": "<img src=x>",
+    "sheet": "<link rel=stylesheet href=x>",
+    "script": "<script src=x></script>",
+    "frame": "<iframe src=x></iframe>",
+}
+
+
+@pytest.mark.parametrize("tree", [True, False])
+def test_the_kind_of_a_url_with_several(tree: bool) -> None:
+    """A page that is shown, too, is both; its nofollow is that of the links that lead to it."""
+    for first, second in permutations(ONE, 2):
+        out = Collector(URL)
+        (read_tree if tree else read_scan)((ONE[first] + ONE[second]).encode(), "utf-8", out)
+        [link] = out.parsed(None).links
+        both = {first, second}
+        pages = both & {"page", "not followed", "frame"}
+        if not pages:
+            order = ["image", "sheet", "script"]
+            known = {"image": Kind.IMAGE, "sheet": Kind.SHEET, "script": Kind.REQUISITE}
+            assert link.kind is known[min(both, key=order.index)]
+        elif pages <= {"page", "not followed"} and pages == both:
+            assert link.kind is Kind.PAGE
+        else:
+            assert link.kind is Kind.SHOWN
+        assert link.nofollow == (pages == {"not followed"})
 
 
 def test_more_references_than_the_scan_takes_are_left_to_the_tree() -> None:

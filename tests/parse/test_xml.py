@@ -133,7 +133,7 @@ XHTML = """<?xml version="1.0"?><?xml-stylesheet href="/s.css"?>
 <a href="x">&nbsp;</a><svg xmlns="http://www.w3.org/2000/svg"><a x:href="y"/>
 <image x:href="z"/><use x:href="#here"/></svg><p style="a:url(p)"/></body></html>"""
 IN_XHTML = [
-    ("s.css", "REQUISITE"),
+    ("s.css", "SHEET"),
     ("b/s.js", "REQUISITE"),
     ("b/i.css", "REQUISITE"),
     ("b/x", "PAGE"),

@@ -41,7 +41,7 @@ from larbinpy.output.mirror.gone import BEGINNING, GonePages
 from larbinpy.output.mirror.paths import INDEX, Relative, Spelling, original_beside, reference
 from larbinpy.output.mirror.tree import Originals, Tree
 from larbinpy.page import Outcome, Page, Trait
-from larbinpy.parse import Form, form_of, may_link, rewriting
+from larbinpy.parse import Form, form_of, may_link, rewriting, type_of
 from larbinpy.storage.files import LineFile, open_folder
 from larbinpy.url import Url, hash64, host_of
 
@@ -68,7 +68,7 @@ class Relinking:
         seen = -1
         while seen != self._catalog.changes:
             seen = self._catalog.changes
-            relative = Relative(self._catalog.path_of)
+            relative = Relative(self._catalog.place_of)
             for entry in self._catalog.pages():
                 placed = replace(entry, path=self._names.free_of_folders(entry))
                 yield from self._rewrite(placed, relative)
@@ -84,7 +84,7 @@ class Relinking:
         page = Page(
             Url(entry.url, 0), Outcome.SUCCESS, 200, entry.headers, original, charset=entry.charset
         )
-        body = yield from rewriting(page, relative.to(entry.path))
+        body = yield from rewriting(page, relative.to(entry.path), Form(entry.form))
         if self._catalog.get(entry.url) != entry:
             return  # it was fetched again between the steps; the next pass rewrites it
         if self._keep and body != original:
@@ -215,7 +215,10 @@ def _digest(text: bytes) -> str:
 
 _LOCK = ".larbinpy-names"
 #: Headers that describe the page or contain links. For a 304, those of the stored page are used.
-_LASTING = frozenset({"content-type", "etag", "last-modified", "link", "refresh", "x-robots-tag"})
+_LASTING = frozenset(
+    {"content-type", "content-disposition", "etag", "last-modified", "link", "refresh"}
+    | {"x-robots-tag"}
+)
 _LONGEST_HEADER = 2000
 #: Headers with which a server can be asked whether a page has changed, and the request headers.
 _CONDITIONS = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
@@ -354,23 +357,29 @@ class BrowsableMirror:
         return url.via is None or self._catalog.chain(url.via)[0] == url.href
 
     def _entry(self, page: Page) -> Entry:
-        url, form = page.url.href, form_of(page)
-        return Entry(
-            url,
-            self._names.allotted(url, "text/html" if form is Form.HTML else page.type),
-            [(n, v) for n, v in page.headers if n in _LASTING and _is_safe(v)],
+        form, kind = form_of(page), type_of(page)
+        headers = [(n, v) for n, v in page.headers if n in _LASTING and _is_safe(v)]
+        if kind != page.type:
+            # Its label is a default of the server.
+            headers = [(n, v) for n, v in headers if n != "content-type"]
+            headers.append(("content-type", _relabelled(page, kind)))
+        entry = Entry(
+            page.url.href,
+            "",
+            headers,
             page.charset,
             digest_of(page.body),
             form and form.value,
             len(page.body),
         )
+        return replace(entry, path=self._names.allotted(entry))
 
     def _twin(self, entry: Entry) -> Entry | None:
         """Return the page that has the plainest path of `entry`, if both have the same content.
 
         On most sites ``/`` and ``/index.html`` are the same page, and so are http and https.
         """
-        twin = self._catalog.at(self._names.plainest(entry.url, entry.type))
+        twin = self._catalog.at(self._names.plainest(entry))
         if twin is None or (twin.digest, twin.form) != (entry.digest, entry.form):
             return None
         return twin if twin.path != entry.path else None
@@ -443,6 +452,12 @@ class BrowsableMirror:
         page = Page(Url(entry.url, 0), Outcome.SUCCESS, 200, entry.headers)
         page.body = self._tree.read(entry.path, BEGINNING) or b""
         return not may_link(page)
+
+
+def _relabelled(page: Page, kind: str) -> str:
+    """The Content-Type of a page that is of the type `kind`."""
+    charset = page.http_charset
+    return (kind or "application/octet-stream") + (f"; charset={charset}" if charset else "")
 
 
 def _is_safe(value: str) -> bool:

@@ -32,11 +32,12 @@ from enum import Enum
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
-from larbinpy.output.mirror.paths import CATALOG, Spelling, beside, browsable
+from larbinpy.output.mirror.paths import CATALOG, Spelling, beside, browsable, opens
 from larbinpy.output.mirror.tree import Tree
 from larbinpy.page import Page, Trait, declared_type, having
-from larbinpy.parse import Form
+from larbinpy.parse import Form, download_name
 from larbinpy.url import hash64
 
 _FACTS = """
@@ -342,6 +343,8 @@ _COLUMNS = "url, path, headers, charset, digest, form, size"
 _SPELLING = "fileNames"
 #: Longer chains of redirects are loops, or longer than a crawl follows.
 _MAX_HOPS = 10
+#: Characters that stand in the names of downloads as they are.
+_IN_NAMES = "!$&'()*+,;=@[]^`{}~"
 #: Pages read at once by `pages`.
 _BATCH = 200
 
@@ -370,6 +373,14 @@ class Entry:
         if self.form == Form.HTML.value:
             return "text/html"
         return declared_type(self.headers)[0]
+
+    @property
+    def download(self) -> str:
+        """The name that it is to be saved under, as part of a URL; empty if it has none."""
+        if self.form is not None:
+            return ""
+        name = download_name(dict(self.headers).get("content-disposition", ""))
+        return quote(name, safe=_IN_NAMES)
 
     @property
     def modified(self) -> float | None:
@@ -446,10 +457,15 @@ class Catalog:
 
     def path_of(self, url: str) -> str | None:
         """Return the file that a link to `url` leads to, also through redirects."""
-        for target in self.chain(url):
+        place = self.place_of(url)
+        return None if place is None else place[0]
+
+    def place_of(self, url: str) -> tuple[str, str] | None:
+        """As `path_of`, and the fragment that the last redirect with one gives the link."""
+        for target, part in self._hops(url)[::-1]:
             path = self._own_path(target)
             if path is not None:
-                return path
+                return path, part
         return None
 
     def _own_path(self, url: str) -> str | None:
@@ -458,16 +474,24 @@ class Catalog:
 
     def chain(self, url: str) -> list[str]:
         """Return where `url` leads, by redirects and by `fold`, the last one first, `url` last."""
-        chain = [url]
-        while len(chain) <= _MAX_HOPS:
-            row = self.base.first("SELECT target FROM moved WHERE url = ?", chain[-1])
-            if row is None:
-                folded = self._fold(chain[-1])
-                # A seed has its file as given; and some URLs redirect to set a parameter.
-                if folded in chain or self._own_path(chain[-1]) is not None:
-                    break
-            chain.append(folded if row is None else row[0])
-        return chain[::-1]
+        return [target for target, _ in self._hops(url)[::-1]]
+
+    def _hops(self, url: str) -> list[tuple[str, str]]:
+        """Where `url` leads, itself first, each with the fragment that redirects gave it."""
+        hops = [(url, "")]
+        while len(hops) <= _MAX_HOPS:
+            last, part = hops[-1]
+            row = self.base.first("SELECT target FROM moved WHERE url = ?", last)
+            if row is not None:
+                target, _, own = row[0].partition("#")
+                hops.append((target, own or part))
+                continue
+            folded = self._fold(last)
+            # A seed has its file as given; and some URLs redirect to set a parameter.
+            if folded in (each for each, _ in hops) or self._own_path(last) is not None:
+                break
+            hops.append((folded, part))
+        return hops
 
     def put(self, entry: Entry) -> None:
         """Enter a page; it replaces an earlier one of its URL."""
@@ -487,7 +511,7 @@ class Catalog:
         self.note_change()
 
     def move(self, url: str, target: str) -> None:
-        """Note a redirect."""
+        """Note a redirect; `target` may have a fragment."""
         row = self.base.first("SELECT target FROM moved WHERE url = ?", url)
         if row is None or row[0] != target:
             self.base.write("INSERT OR REPLACE INTO moved VALUES (?, ?)", url, target)
@@ -610,22 +634,22 @@ class MirrorNames:
         self.tree = Tree(root, self._make_way)
         self._clear_away()
 
-    def plainest(self, url: str, media_type: str) -> str:
-        return self._paths(url, media_type)[0]
+    def plainest(self, entry: Entry) -> str:
+        return self._paths(entry)[0]
 
-    def allotted(self, url: str, media_type: str) -> str:
-        """Return the path that `url` has, or the plainest that is free."""
-        old = self._catalog.get(url)
-        is_kept = old is not None and old.path in self._paths(url, media_type)
-        if old is not None and is_kept and not self.tree.is_folder(old.path):
-            return old.path
-        return self._free(url, media_type)
+    def allotted(self, entry: Entry) -> str:
+        """Return the path that the URL of `entry` has if it opens, or the plainest that is free."""
+        old = self._catalog.get(entry.url)
+        if old is None or self.tree.is_folder(old.path):
+            return self._free(entry)
+        is_kept = old.path in self._paths(entry) or opens(old.path, entry.type)
+        return old.path if is_kept else self._free(entry)
 
     def free_of_folders(self, entry: Entry) -> str:
         """Return the path of `entry`, or a new one if a power cut left a folder in its place."""
         if not self.tree.is_folder(entry.path) or self._catalog.at(entry.path) is None:
             return entry.path
-        path = self._free(entry.url, entry.type, but=entry.path)
+        path = self._free(entry, but=entry.path)
         self._catalog.rename(entry.url, path)
         return path
 
@@ -637,17 +661,23 @@ class MirrorNames:
         self.tree.remove(old, but=new)
         self._catalog.left(old)
 
-    def _free(self, url: str, media_type: str, but: str = "") -> str:
-        paths = self._paths(url, media_type)
+    def _free(self, entry: Entry, but: str = "") -> str:
+        paths = self._paths(entry)
         for path in paths:
             owner = self._catalog.at(path)
-            is_free = owner is None or owner.url == url
+            is_free = owner is None or owner.url == entry.url
             if path != but and is_free and not self.tree.is_folder(path):
                 return path
         return paths[-1]
 
-    def _paths(self, url: str, media_type: str) -> list[str]:
-        return browsable(url, media_type, self._spelling, lower_case=self._lower_case)
+    def _paths(self, entry: Entry) -> list[str]:
+        return browsable(
+            entry.url,
+            entry.type,
+            self._spelling,
+            lower_case=self._lower_case,
+            download=entry.download,
+        )
 
     def _make_way(self, path: str) -> None:
         """Rename the file or link at `path`; a page gets its next name."""
@@ -655,7 +685,7 @@ class MirrorNames:
         if entry is None:
             self.tree.rename(path, beside(path, "#file"))
             return
-        new = self._free(entry.url, entry.type, but=path)
+        new = self._free(entry, but=path)
         # Commit first: if a kill comes before the rename, the next start renames the file. In the
         # other order, the catalog would keep a path at which there is a folder.
         self._catalog.leave(path, new)

@@ -35,7 +35,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import blake2b
 from unicodedata import is_normalized
 from urllib.parse import quote
@@ -55,17 +55,85 @@ CATALOG = ".larbinpy-catalog"
 _ORIGINALS = ".larbinpy-originals"
 
 _SCRIPT = (".js", ".mjs")
+_XML = (".xml", ".xhtml", ".xht", ".svg", ".xsl", ".xslt", ".rss", ".atom", ".rdf", ".kml", ".gpx")
 #: Endings by which a browser knows a type; the first is added to a name that has none of them.
-#: Browsers know images, media, fonts and PDF by their first bytes.
 _ENDINGS: dict[str, tuple[str, ...]] = {
     "text/html": (".html", ".htm"),
     "application/xhtml+xml": (".xhtml", ".xht", ".xhtm"),
+    "application/xml": _XML,
+    "text/xml": _XML,
     "text/css": (".css",),
     "image/svg+xml": (".svg",),
     "text/javascript": _SCRIPT,
     "application/javascript": _SCRIPT,
     "application/x-javascript": _SCRIPT,
 }
+#: Endings that are added to names without any. Browsers know images, media, fonts and PDF by their
+#: first bytes, but other programs do not.
+_USUAL: dict[str, tuple[str, ...]] = {
+    "application/pdf": (".pdf",),
+    "application/json": (".json", ".map", ".webmanifest"),
+    "application/ld+json": (".json", ".jsonld"),
+    "application/manifest+json": (".webmanifest", ".json"),
+    "application/rss+xml": (".xml", ".rss"),
+    "application/atom+xml": (".xml", ".atom"),
+    "application/rdf+xml": (".rdf", ".xml"),
+    "application/xslt+xml": (".xsl", ".xslt"),
+    "text/xsl": (".xsl", ".xslt"),
+    "text/csv": (".csv",),
+    "text/calendar": (".ics",),
+    "text/markdown": (".md",),
+    "application/zip": (".zip",),
+    "application/gzip": (".gz", ".tgz", ".svgz"),
+    "application/x-gzip": (".gz", ".tgz", ".svgz"),
+    "application/x-tar": (".tar",),
+    "application/x-bzip2": (".bz2", ".tbz"),
+    "application/x-xz": (".xz", ".txz"),
+    "application/x-7z-compressed": (".7z",),
+    "application/vnd.rar": (".rar",),
+    "application/epub+zip": (".epub",),
+    "application/rtf": (".rtf",),
+    "application/postscript": (".ps", ".eps"),
+    "application/wasm": (".wasm",),
+    "application/msword": (".doc",),
+    "application/vnd.ms-excel": (".xls",),
+    "application/vnd.ms-powerpoint": (".ppt",),
+    "application/vnd.oasis.opendocument.text": (".odt",),
+    "application/vnd.oasis.opendocument.spreadsheet": (".ods",),
+    "application/vnd.oasis.opendocument.presentation": (".odp",),
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": (".docx",),
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": (".xlsx",),
+    "application/vnd.openxmlformats-officedocument.presentationml.presentation": (".pptx",),
+    "image/png": (".png",),
+    "image/jpeg": (".jpg", ".jpeg", ".jpe"),
+    "image/gif": (".gif",),
+    "image/webp": (".webp",),
+    "image/avif": (".avif",),
+    "image/bmp": (".bmp",),
+    "image/tiff": (".tif", ".tiff"),
+    "image/x-icon": (".ico", ".cur"),
+    "image/vnd.microsoft.icon": (".ico",),
+    "audio/mpeg": (".mp3",),
+    "audio/wav": (".wav",),
+    "audio/ogg": (".ogg", ".oga", ".opus"),
+    "application/ogg": (".ogg", ".ogv", ".oga", ".opus"),
+    "video/mp4": (".mp4", ".m4v"),
+    "video/webm": (".webm",),
+    "font/woff": (".woff",),
+    "font/woff2": (".woff2",),
+    "font/ttf": (".ttf",),
+    "font/otf": (".otf",),
+}
+#: A text has no ending where its URL has none (LICENSE, README).
+_TEXT = "text/plain"
+_KNOWN = {ending for endings in _USUAL.values() for ending in endings}
+_KNOWN |= {ending for endings in _ENDINGS.values() for ending in endings}
+#: Endings of pages, and of programs that make pages or anything else.
+_PAGES = re.compile(
+    r"\.(?:[xs]?html?|xht|php\d?|phtml|aspx?|ashx|jspx?|do|cgi|cfm|action)\Z", re.IGNORECASE
+)
+_LAST_ENDING = re.compile(r"\.[A-Za-z0-9]{1,8}\Z")
+_HAS_ENDING = re.compile(r"\.(?=[0-9]*[A-Za-z])[A-Za-z0-9]{1,8}\Z")
 
 # Printable ASCII without "#", "/" and "\".
 _UNSAFE = re.compile(r'[^!"$-.0-\[\]-~]')
@@ -118,15 +186,7 @@ def locate(url: str, spelling: Spelling = Spelling.ASCII, *, lower_case: bool = 
 
     With `lower_case`, characters above ASCII are in lower case.
     """
-
-    def spelled(name: str) -> str:
-        match spelling:
-            case Spelling.UNICODE:
-                return _in_unicode(name, lower_case=lower_case)
-            case Spelling.WINDOWS:
-                return _for_windows(name)
-            case Spelling.ASCII:
-                return name
+    spelled = partial(_spelled, spelling=spelling, lower_case=lower_case)
 
     scheme, _, rest = url.partition("://")
     authority, _, target = rest.partition("/")
@@ -155,21 +215,65 @@ def locate(url: str, spelling: Spelling = Spelling.ASCII, *, lower_case: bool = 
 
 
 def browsable(
-    url: str, media_type: str, spelling: Spelling = Spelling.ASCII, *, lower_case: bool = False
+    url: str,
+    media_type: str,
+    spelling: Spelling = Spelling.ASCII,
+    *,
+    lower_case: bool = False,
+    download: str = "",
 ) -> list[str]:
-    """Return paths whose ending shows a browser the type of the file, the plainest first.
+    """Return paths whose ending shows the type of the file, the plainest first.
 
-    Browsers and web servers go by the end of a name, so an ending for `media_type` is added if
-    it is missing. Other URLs may want the first path, too; no other URL has the last. With
-    `lower_case` no two paths differ in case alone.
+    Browsers, web servers and people go by the end of a name, so an ending for `media_type` is
+    added if it is missing. A `download` has that name instead. Other URLs may want the first path,
+    too; no other URL has the last. With `lower_case` no two paths differ in case alone.
     """
     place = locate(url, spelling, lower_case=lower_case)
-    endings = _ENDINGS.get(media_type, ("",))
-    ending = "" if place.name.lower().endswith(endings) else endings[0]
-    marked = _shorten(place.name, url, MAX_NAME - len(ending))
-    names = (_fit(place.name, ending), _fit(place.own_name, ending or endings[0]), marked + ending)
-    paths = ["/".join((place.site, *place.folders, name)) for name in names]
+    name, own_name = place.name, place.own_name
+    if download:
+        name = own_name = _fit(_spelled(_encode(download), spelling, lower_case=lower_case))
+    elif media_type != "text/html" and place.kind == "folder" and name.startswith(INDEX):
+        name = INDEX.partition(".")[0] + name[len(INDEX) :]
+    ending = _ending(name, media_type)
+    last = ending or (_LAST_ENDING.search(name) or [""])[0]
+    marked = _shorten(name.removesuffix(last), url, MAX_NAME - len(last)) + last
+    own = own_name if download else _fit(own_name, ending or _ENDINGS.get(media_type, ("",))[0])
+    names = dict.fromkeys((_fit(name, ending), own, marked))
+    paths = ["/".join((place.site, *place.folders, each)) for each in names]
     return [path.lower() for path in paths] if lower_case else paths
+
+
+def opens(path: str, media_type: str) -> bool:
+    """Whether the end of a name does not speak against `media_type`."""
+    known = path.lower()
+    if media_type in _ENDINGS:
+        return known.endswith(_ENDINGS[media_type])
+    ending = known[known.rfind(".") :]
+    own = _USUAL.get(media_type, ())
+    return ending in own or (ending not in _KNOWN and _PAGES.search(known) is None)
+
+
+def _ending(name: str, media_type: str) -> str:
+    """What is added to `name`."""
+    endings = _ENDINGS.get(media_type)
+    if endings is not None:
+        return "" if name.lower().endswith(endings) else endings[0]
+    if _HAS_ENDING.search(name) and not _PAGES.search(name):
+        return ""
+    if media_type == _TEXT:
+        is_bare = name != INDEX.partition(".")[0] and not _PAGES.search(name)
+        return "" if is_bare else ".txt"
+    return _USUAL.get(media_type, (".bin" if _PAGES.search(name) else "",))[0]
+
+
+def _spelled(name: str, spelling: Spelling, *, lower_case: bool) -> str:
+    match spelling:
+        case Spelling.UNICODE:
+            return _in_unicode(name, lower_case=lower_case)
+        case Spelling.WINDOWS:
+            return _for_windows(name)
+        case Spelling.ASCII:
+            return name
 
 
 def beside(path: str, ending: str) -> str:
@@ -279,18 +383,24 @@ _REMEMBERED = 50_000
 
 
 class Relative:
-    """Makes relative references to the files of URLs; `path_of` gives the file of a URL."""
+    """Makes relative references to the files of URLs.
 
-    def __init__(self, path_of: Callable[[str], str | None]) -> None:
-        self._path_of = lru_cache(_REMEMBERED)(path_of)
+    `place_of` gives the file of a URL, and the part of it that the URL leads to (a fragment).
+    """
+
+    def __init__(self, place_of: Callable[[str], tuple[str, str] | None]) -> None:
+        self._place_of = lru_cache(_REMEMBERED)(place_of)
 
     def to(self, path: str) -> Callable[[str], str | None]:
         """Return a function from a URL to its reference in the file `path`; None if no file."""
         here = tuple(path.split("/")[:-1])
 
         def lead(url: str) -> str | None:
-            target = self._path_of(url)
-            return None if target is None else reference(here, target)
+            place = self._place_of(url)
+            if place is None:
+                return None
+            file, part = place
+            return reference(here, file) + (part and f"#{part}")
 
         return lead
 

@@ -150,11 +150,11 @@ def test_which_kinds_are_followed(pack: Callable[[list[Link]], Sequence[Link]]) 
         scope = Scope(all_pages(**settings))
         return [link.kind for link in scope.followed(pack([Link(url, kind) for kind in Kind]))]
 
-    assert kinds() == [Kind.PAGE]
-    assert kinds(get_image=True) == [Kind.PAGE, Kind.IMAGE]
+    assert kinds() == [Kind.PAGE, Kind.SHOWN]
+    assert kinds(get_image=True) == [Kind.PAGE, Kind.IMAGE, Kind.SHOWN]
     assert kinds(any_type=True) == list(Kind)
     assert kinds(privileged_extensions=(".mp3",)) == list(Kind)
-    assert kinds("http://a.test/x?.mp3", privileged_extensions=(".mp3",)) == [Kind.PAGE]
+    assert kinds("http://a.test/x?.mp3", privileged_extensions=(".mp3",)) == [Kind.PAGE, Kind.SHOWN]
 
 
 def test_repr_names_the_rules() -> None:

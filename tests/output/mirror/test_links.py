@@ -22,7 +22,8 @@ from larbinpy.output.mirror.paths import Relative, reference
     ],
 )
 def test_the_shortest_way(here: str, target: str, link: str) -> None:
-    assert Relative(lambda url: target).to(here)("http://x/") == link
+    assert Relative(lambda url: (target, "")).to(here)("http://x/") == link
+    assert Relative(lambda url: (target, "part")).to(here)("http://x/") == f"{link}#part"
 
 
 def test_a_url_without_a_file_has_no_reference() -> None:
