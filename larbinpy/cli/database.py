@@ -526,6 +526,8 @@ def _in_line(text: str) -> str:
 
 def _remarks(found: Found, page: int) -> Iterator[str]:
     """Notes about the answer for the user."""
+    if found.instead:
+        yield f"did you mean: {found.instead}"
     if found.missing:
         missing = ", ".join(found.missing)
         yield f"no page has all words; these have most of them, without: {missing}"

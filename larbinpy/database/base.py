@@ -195,7 +195,7 @@ class Wish:
     page: int = 1
     #: "rank" or "date", the newest first.
     sort: str = "rank"
-    #: Whether to count the hits by site and language.
+    #: Whether to count the hits by site, language, type and date.
     facets: bool = False
     #: Seconds after which the search is cut.
     limit: float = 1.0
@@ -240,9 +240,14 @@ class Found:
     cut: bool = False
     #: No page has all words: the hits have most of them, without these words.
     missing: list[str] = field(default_factory=list)
-    #: Counts by host and by language, the largest first.
+    #: The query with words of the database in place of those that no page has; empty for none.
+    instead: str = ""
+    #: Counts by host, by language and by media type, the largest first.
     sites: list[tuple[str, int]] = field(default_factory=list)
     langs: list[tuple[str, int]] = field(default_factory=list)
+    types: list[tuple[str, int]] = field(default_factory=list)
+    #: Counts of the pages that were fetched since then: values of since:, the latest first.
+    since: list[tuple[str, int]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     seconds: float = 0.0
 

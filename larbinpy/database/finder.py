@@ -25,7 +25,7 @@ from larbinpy.database.preparation import dumped, target_of
 from larbinpy.database.ranking import DEPTH, HitReader, Late, find
 from larbinpy.database.records import STORED, read_page, stored
 from larbinpy.database.search.query import Query
-from larbinpy.loop.clock import Clock, clock
+from larbinpy.loop.clock import Clock, clock, wall
 from larbinpy.url import canonical, typed
 
 #: Seconds; a crawl may be adding the first pages of a language.
@@ -78,8 +78,12 @@ class DatabaseFinder:
             hits.check(ranked, query, wish, start + _FACETS * wish.limit)
             found.hits = hits.read(ranked, query, wish, start + _SNIPPETS * wish.limit)
             found.cut, found.missing, found.total = ranked.cut, ranked.missing, ranked.total
+            if ranked.absent:
+                wanted = query, ranked.absent, languages
+                found.instead = hits.instead(index, *wanted, start + _FACETS * wish.limit)
             if wish.facets and ranked.matches is not None:
-                hits.count_facets(index, ranked.matches, found, start + _FACETS * wish.limit)
+                facets_until = start + _FACETS * wish.limit
+                hits.count_facets(index, ranked.matches, found, wall(), facets_until)
         found.seconds = self._clock() - start
         return found
 
@@ -176,6 +180,7 @@ def fields_of(found: Found, most: int = _MOST) -> dict[str, Any]:
         "cut": found.cut or len(hits) < len(found.hits),
         "missing": found.missing,
         "notes": found.notes,
+        "instead": found.instead,
         "seconds": found.seconds,
     }
 
@@ -186,8 +191,8 @@ def found_of(fields: Mapping[str, Any]) -> Found:
         Hit(**{**hit, "marks": [(start, end) for start, end in hit["marks"]]})
         for hit in fields["hits"]
     ]
-    names = ("total", "cut", "missing", "notes", "seconds")
-    return Found(hits, **{name: fields[name] for name in names})
+    names = ("total", "cut", "missing", "notes", "instead", "seconds")
+    return Found(hits, **{name: fields[name] for name in names if name in fields})
 
 
 def wish_of_each(wish: Wish) -> Wish:
@@ -214,8 +219,11 @@ def merged(answers: Sequence[Found], wish: Wish) -> Found:
         total=sum(each.total for each in best) - doubles,
         cut=any(each.cut for each in best),
         missing=next((each.missing for each in best if each.hits), []),
+        instead=next((each.instead for each in best if each.instead), ""),
         sites=_sum(each.sites for each in best),
         langs=_sum(each.langs for each in best),
+        types=_sum(each.types for each in best),
+        since=_sum(each.since for each in best),
         notes=list(dict.fromkeys(note for each in answers for note in each.notes)),
         seconds=max((each.seconds for each in answers), default=0.0),
     )

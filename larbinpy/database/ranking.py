@@ -33,7 +33,7 @@ from larbinpy.database.base import (
     words,
 )
 from larbinpy.database.records import DATE, Rows, one_of, parts_of, unpacked_text
-from larbinpy.database.search.query import Item, Query
+from larbinpy.database.search.query import Item, Query, forms, neighbours, since_of
 from larbinpy.database.search.snippet import says, snippet
 
 #: Matches that are scored at most: scoring takes 1 us each, counting 0.03 us.
@@ -53,13 +53,16 @@ _BEGUN = 0.1
 
 #: Pages whose texts are read for words that are meant as typed, so many at once.
 _CHECKED, _AT_ONCE = 500, 50
+#: Words of which one is taken for a mistyped one.
+_NEIGHBOURS = 5
 #: Hits that are put in a new order by the words that they have as typed.
 _REORDERED = 30
 
 #: Page ids with their scores, the best first.
 Scored = list[tuple[int, float]]
-#: Hosts and languages that are counted in the answer.
+#: Hosts and languages that are counted in the answer, and the times since which pages are.
 _FACETS = 20
+_TIMES = ("1d", "7d", "1m", "1y")
 
 
 class Late(Exception):
@@ -79,7 +82,10 @@ class Matches(NamedTuple):
 
 
 #: The columns of the pages that were found.
-FOUND = f"page.id AS id, {DATE} AS date, page.host AS host, page.lang AS lang, page.gone AS gone"
+FOUND = (
+    f"page.id AS id, {DATE} AS date, page.host AS host, page.lang AS lang, page.type AS type,"
+    " page.fetched AS fetched, page.gone AS gone"
+)
 
 
 class SearchIndex(Protocol):
@@ -429,6 +435,37 @@ class HitReader:
         )
         return {row[0]: _Texts(row[1], (row[2], row[3]), row[4], row[5], row[6:]) for row in rows}
 
+    def instead(
+        self,
+        index: SearchIndex,
+        query: Query,
+        absent: Iterable[Item],
+        languages: Sequence[str],
+        until: float,
+    ) -> str:
+        """The query with a word of the pages in place of each that is `absent`; empty for none."""
+        text = query.text
+        for item in absent:
+            with suppress(Late):
+                if word := self._neighbour(index, item.text, languages, until):
+                    text = text.replace(item.text, word, 1)
+        return text if text != query.text else ""
+
+    def _neighbour(
+        self, index: SearchIndex, word: str, languages: Sequence[str], until: float
+    ) -> str:
+        """The word most like `word` that most pages have; empty for none."""
+        counts = {}
+        for other in dict.fromkeys(neighbours(word)):
+            item = Item(other, forms(other, languages, as_typed=True))
+            counts[item] = index.match(item, until).total
+        for item in sorted(counts, key=lambda item: -counts[item])[:_NEIGHBOURS]:
+            # The word of a stem need not be on any page.
+            pages = [page for page, _ in index.some(item, _AT_ONCE, until)] if counts[item] else []
+            if any(text.tells(item) for text in self._texts(pages).values()):
+                return item.text
+        return ""
+
     def _alive(self, pages: Scored) -> Scored:
         """Those that have a row: the index may know pages that are gone."""
         where, arguments = one_of("id", [page for page, _ in pages])
@@ -437,23 +474,31 @@ class HitReader:
         return [(page, score) for page, score in pages if page in alive]
 
     def count_facets(
-        self, index: SearchIndex, matches: Matches, found: Found, until: float
+        self, index: SearchIndex, matches: Matches, found: Found, now: float, until: float
     ) -> None:
-        """Count the newest `CANDIDATES` by host and by language, the largest first."""
+        """Count the newest `CANDIDATES` by host, language, type and date, the largest first."""
+        times = [since_of(each, now) for each in _TIMES]
         hosts: Counter[int] = Counter()
         langs: Counter[str] = Counter()
+        types: Counter[str] = Counter()
+        since: Counter[str] = Counter()
         # The host with a newer page comes first of those with as many pages.
+        later = ", ".join(["sum(fetched >= ?)"] * len(times))
         statement = (
-            f"SELECT host, lang, count(*) FROM ({matches.select}) AS found WHERE gone IS NULL"
-            " GROUP BY host, lang ORDER BY max(id) DESC"
+            f"SELECT host, lang, type, count(*), {later} FROM ({matches.select}) AS found"
+            " WHERE gone IS NULL GROUP BY host, lang, type ORDER BY max(id) DESC"
         )
         with suppress(Late):
-            counted = index.rows(statement, matches.arguments, until) if matches.total else ()
-            for host, lang, number in counted:
+            arguments = [*times, *matches.arguments]
+            counted = index.rows(statement, arguments, until) if matches.total else ()
+            for host, lang, kind, number, *numbers in counted:
                 hosts[host] += number
-                if lang is not None:
-                    langs[lang] += number
-        found.langs = langs.most_common(_FACETS)
+                langs[lang or ""] += number
+                types[kind or ""] += number
+                since.update(dict(zip(_TIMES, map(int, numbers), strict=True)))
+        del langs[""], types[""]
+        found.langs, found.types = langs.most_common(_FACETS), types.most_common(_FACETS)
+        found.since = list(since.items())
         most = hosts.most_common(_FACETS)
         where, arguments = one_of("id", [host for host, _ in most])
         rows = self._rows(f"SELECT id, name FROM host WHERE {where}", arguments)

@@ -179,6 +179,8 @@ def test_facets(finder: Finder) -> None:
     found = finder.search(query("water"), Wish(facets=True, limit=PATIENT))
     assert found.sites == [("b.test:8080", 2), ("a.test", 1)]
     assert found.langs == [("en", 3)]
+    assert found.types == [("text/html", 2), ("application/pdf", 1)]
+    assert [time for time, _ in found.since] == ["1d", "7d", "1m", "1y"]
     found = finder.search(query(site="test"), Wish(facets=True, limit=PATIENT))
     assert found.langs == [("en", 5), ("de", 1)]
 
@@ -401,3 +403,20 @@ def test_a_site_may_have_a_path(finder: Finder) -> None:
     for site, found in (("a.test/", {SEA, BOATS}), ("a.test/sea", {SEA}), ("a.test/se", {SEA})):
         assert set(ask(finder, parse(f"site:{site}", [], 0.0))) == found
     assert ask(finder, parse("blue -site:a.test/boats", ["en"], 0.0)) == [SEA]
+
+
+@pytest.mark.parametrize(
+    ("typed", "instead"),
+    [
+        ("expnses", "expenses"),
+        ("coucnil", "council"),
+        ("councill pays", "council pays"),
+        ("cuoncil EXPENSIVVE", "council expensive"),
+        ("zzzzzz", ""),
+        ("cat 12345", ""),
+        ("council", ""),
+    ],
+)
+def test_a_mistyped_word_is_one_of_the_pages(forms: Finder, typed: str, instead: str) -> None:
+    found = forms.search(parse(typed, ["en"], 0.0), Wish(limit=PATIENT))
+    assert found.instead == instead

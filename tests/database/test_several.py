@@ -65,11 +65,12 @@ def test_pages_with_all_words_come_alone() -> None:
 
 
 def test_facets_are_summed() -> None:
-    one = Found(sites=[("a.test", 3), ("b.test", 1)], langs=[("en", 4)])
-    two = Found(sites=[("b.test", 9)], langs=[("zh", 5), ("en", 4)])
+    one = Found(sites=[("a.test", 3), ("b.test", 1)], langs=[("en", 4)], types=[("t", 1)])
+    two = Found(sites=[("b.test", 9)], langs=[("zh", 5), ("en", 4)], types=[("t", 2)])
     found = merged([one, two], Wish())
     assert found.sites == [("b.test", 10), ("a.test", 3)]
     assert found.langs == [("en", 8), ("zh", 5)]
+    assert found.types == [("t", 3)]
 
 
 def test_an_answer_is_the_same_after_its_way() -> None:

@@ -1,10 +1,11 @@
 r"""The status server: read-only pages about a crawl, and the search of its database.
 
-It answers GET and HEAD, one request a connection, and closes each after ten seconds. Pages
-of other origins can make a browser send requests, so a request is refused if its Host is not
-a name of this server (DNS rebinding), if it has an Origin or a Referer, or if the browser says
-that another site caused it (Sec-Fetch-Site), unless that leads the user here; a query from there
-fills in the form, but is not searched. `posting` handles POST, `finder_process` searches.
+It answers GET and HEAD, one request a connection, and closes each after ten seconds. Pages of
+other origins can make a browser send requests. So a request is refused if a browser may have been
+led to send it and its Host is not a name of this server (DNS rebinding), if it has an Origin or a
+Referer, or if the browser says that another site caused it (Sec-Fetch-Site), unless that leads the
+user here; a query from there fills in the form, but is not searched. `posting` handles POST,
+`finder_process` searches.
 
 POST /control: the console's commands by HTTP, for clients on this machine with the token.
 
@@ -17,12 +18,12 @@ this server, and the token, which no web page can read, is required. A GET never
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from hmac import compare_digest
 from http import HTTPStatus
 from ipaddress import ip_address
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qs
 from xml.sax.saxutils import escape
 
@@ -209,11 +210,19 @@ _FOREIGN = "A page of another site led here. To search for this, press Search."
 Snapshots = Callable[[], dict[str, Any]]
 
 
+class Served(NamedTuple):
+    """A database that is shown without a crawl, and how a proxy in front of it calls the server."""
+
+    names: Sequence[str] = ()
+    #: The path of the pages, if the proxy leaves it in the requests; it ends with a slash.
+    base: str = "/"
+
+
 class Site:
     """The replies by address.
 
-    Without `posting` commands are refused, without `finder` there is no search. If not
-    `with_crawl`, there are the search pages only; `snapshot` then has the name to show.
+    Without `posting` commands are refused, without `finder` there is no search. With `served`,
+    there are the search pages only; `snapshot` then has the name to show.
     """
 
     def __init__(
@@ -223,20 +232,21 @@ class Site:
         histograms: bool = True,
         posting: Posting | None = None,
         finder: FinderProcess | None = None,
-        *,
-        with_crawl: bool = True,
+        served: Served | None = None,
     ) -> None:
         self._posting = posting
         self._snapshot = snapshot
         self._histograms = histograms
         self._finder = finder
-        self._with_crawl = with_crawl
+        self._with_crawl = served is None
+        self._base = "/" if served is None else served.base
         #: The time of the last step of the server (s).
         self.now = 0.0
         self._pages: dict[tuple[str, str | None], str] = {}
         self._frame = Frame()
         self._fresh_until = -inf
         self._names = {"127.0.0.1", "localhost", "[::1]", bracketed(host)}
+        self._names.update(map(bracketed, served.names if served else ()))
 
     def post(self, request: h11.Request, local: str) -> Post | None:
         """The `Post` for the body of `request`; None if the request is not for /control."""
@@ -249,8 +259,10 @@ class Site:
         """The reply to `request`, which arrived at the address `local`."""
         headers = dict(request.headers)
         host = headers.get(b"host", b"").decode("latin-1")
-        if not self._ours(host, local):
-            return _refusal(HTTPStatus.FORBIDDEN, "Host is not a name of this server")
+        is_told = not self._with_crawl and not _may_be_led(headers)
+        if not self._ours(host, local) and not is_told:
+            hint = "Host is not a name of this server; `larbinpy serve --host-name` gives it others"
+            return _refusal(HTTPStatus.FORBIDDEN, hint)
         is_foreign = _is_foreign(headers)
         if b"origin" in headers or b"referer" in headers or (is_foreign and not _leads(headers)):
             return _refusal(HTTPStatus.FORBIDDEN, "open this address directly, not from a link")
@@ -258,7 +270,12 @@ class Site:
             allow = ("Allow", "GET, HEAD")
             return _refusal(HTTPStatus.METHOD_NOT_ALLOWED, "this page is read only", allow)
         path, _, query = request.target.decode("latin-1").partition("?")
-        found = self._search(path, query, host, is_foreign) or self._page(path, query)
+        if f"{path}/" == self._base:
+            return HttpReply(HTTPStatus.FOUND, "", headers=(("Location", self._base),))
+        path = f"/{path.removeprefix(self._base)}" if path.startswith(self._base) else path
+        is_https = headers.get(b"x-forwarded-proto") == b"https"
+        here = f"{'https' if is_https else 'http'}://{host}{self._base[:-1]}"
+        found = self._search(path, query, here, is_foreign) or self._page(path, query)
         return found or _refusal(HTTPStatus.NOT_FOUND, "no such page")
 
     def drop(self, question: Question) -> None:
@@ -276,14 +293,14 @@ class Site:
         return name in self._names or name == bracketed(local)
 
     def _search(
-        self, path: str, query: str, host: str, is_foreign: bool
+        self, path: str, query: str, here: str, is_foreign: bool
     ) -> HttpReply | Question | None:
         """The reply of the search pages; None if `path` is none of theirs."""
         if self._finder is None:
             return None
         if path == OPENSEARCH:
             name = self._shown_frame().name
-            return HttpReply(HTTPStatus.OK, _opensearch(host, name), OPENSEARCH_TYPE)
+            return HttpReply(HTTPStatus.OK, _opensearch(here, name), OPENSEARCH_TYPE)
         if path == "/" and not self._with_crawl:
             return HttpReply(HTTPStatus.FOUND, "", headers=(("Location", relative(SEARCH)),))
         if path not in (SEARCH, PAGE, SEARCH_JSON, CHANGES, FEED):
@@ -343,6 +360,15 @@ class Site:
         return self._pages[key]
 
 
+def _may_be_led(headers: Mapping[bytes, bytes]) -> bool:
+    """Whether a browser may have sent the request to a name that leads here behind its back.
+
+    It says where a request is from to loopback and https only: another site has no certificate of
+    its name here. A script cannot leave User-Agent out.
+    """
+    return b"user-agent" in headers and b"sec-fetch-site" not in headers
+
+
 def _is_foreign(headers: Mapping[bytes, bytes]) -> bool:
     """Whether a page of another site caused the request; other ports of a host are others, too.
 
@@ -359,9 +385,9 @@ def _leads(headers: Mapping[bytes, bytes]) -> bool:
     )
 
 
-def _opensearch(host: str, name: str) -> str:
+def _opensearch(here: str, name: str) -> str:
     """The description of the search engine (OpenSearch 1.1), at the address that was asked."""
-    here = escape(f"http://{host}")
+    here = escape(here)
     shown = escape(printable(f"larbinpy {name}".rstrip(), _LONGEST_NAME))
     return f"""\
 <?xml version="1.0" encoding="UTF-8"?>
@@ -490,8 +516,8 @@ class StatusServer(TcpServer):
     """The server of the status page.
 
     `snapshot` is called for each rendered page; `histograms` is the setting of that name.
-    Without `posting`, POST is refused; without `finder`, nothing can be searched. If not
-    `with_crawl`, there are the search pages only.
+    Without `posting`, POST is refused; without `finder`, nothing can be searched. With `served`,
+    there are the search pages only.
     """
 
     def __init__(
@@ -503,11 +529,10 @@ class StatusServer(TcpServer):
         histograms: bool = True,
         posting: Posting | None = None,
         finder: FinderProcess | None = None,
-        *,
-        with_crawl: bool = True,
+        served: Served | None = None,
     ) -> None:
         self._finder = finder
-        self._site = Site(snapshot, host, histograms, posting, finder, with_crawl=with_crawl)
+        self._site = Site(snapshot, host, histograms, posting, finder, served)
         super().__init__(
             poller,
             host,

@@ -98,7 +98,7 @@ def _summary(request: SearchRequest, query: Query, found: Found) -> Html:
         el("span", number, el("small", f" in {roughly(found.seconds)}")),
         el("nav", *sorts, aria_label="Order") if found.hits else None,
     )
-    notes = [*_hints(found), *map(prose, dict.fromkeys((*query.notes, *found.notes)))]
+    notes = [*_hints(request, found), *map(prose, dict.fromkeys((*query.notes, *found.notes)))]
     return el(
         "section",
         head,
@@ -107,7 +107,10 @@ def _summary(request: SearchRequest, query: Query, found: Found) -> Html:
     )
 
 
-def _hints(found: Found) -> Iterable[Html]:
+def _hints(request: SearchRequest, found: Found) -> Iterable[Html]:
+    if found.instead:
+        other = _address(request, q=found.instead, page=1)
+        yield join(["Did you mean ", el("a", el("bdi", prose(found.instead)), href=other), "?"])
     if found.missing:
         yield join(
             [
@@ -141,6 +144,7 @@ def _hit(request: SearchRequest, hit: Hit) -> Html:
     if hit.type not in _USUAL:
         details.insert(0, hit.type)
     language = [el("bdi", prose(hit.lang))] if hit.lang else []
+    stored = el("a", "stored text", href=_stored(request, hit.url))
     return el(
         "li",
         el(
@@ -148,15 +152,16 @@ def _hit(request: SearchRequest, hit: Hit) -> Html:
             el(
                 "a",
                 prose(hit.title) if hit.title.strip() else "(no title)",
-                href=_stored(request, hit.url),
+                href=prose(hit.url) if is_web(hit.url) else _stored(request, hit.url),
+                rel="noreferrer noopener" if is_web(hit.url) else None,
             ),
             dir="auto",
         ),
-        el("p", link(hit.url), class_="url"),
+        el("p", el("bdi", prose(hit.url)), class_="url"),
         el("p", *snippet(hit.snippet, hit.marks), dir="auto", lang=_code(hit.lang))
         if hit.snippet
         else None,
-        el("p", *_between(" · ", [*language, *(prose(each) for each in details)]), class_="none"),
+        el("p", *_between(" · ", [*language, *map(prose, details), stored]), class_="none"),
     )
 
 
@@ -227,13 +232,21 @@ def _facets(request: SearchRequest, query: Query, found: Found) -> Html | None:
     kinds = (
         _Facet("Sites", "site", query.site, found.sites),
         _Facet("Languages", "lang", query.lang, found.langs),
+        _Facet("Types", "type", query.type, found.types),
+        _Facet("Fetched since", "since", query.since, _telling(found)),
     )
     parts = [part for kind in kinds for part in _facet(request, kind)]
     return el("section", *parts, class_="facets") if parts else None
 
 
+def _telling(found: Found) -> list[tuple[str, int]]:
+    """The times since which some of the pages were fetched, and not all."""
+    pages = sum(number for _, number in found.types) or found.total
+    return [(time, number) for time, number in found.since if 0 < number < pages]
+
+
 def _facet(request: SearchRequest, facet: _Facet) -> Iterable[Html]:
-    if not facet.chosen and len(facet.counts) < 2:
+    if not facet.chosen and len(facet.counts) < (1 if facet.name == "since" else 2):
         return
     yield el("h2", facet.title)
     items = []

@@ -180,7 +180,7 @@ FILTERS: dict[str, Callable[[str, float], str | None]] = {
 }
 
 
-__all__ = ["Form", "Item", "Query", "parse"]
+__all__ = ["Form", "Item", "Query", "forms", "parse"]
 
 #: Characters and items of a query that are read.
 LONGEST = 1000
@@ -225,6 +225,8 @@ class Query:
     excluded: tuple[tuple[str, str], ...] = ()
     #: Hints for the user: operators that were taken as words, text that was cut.
     notes: tuple[str, ...] = ()
+    #: As it was typed.
+    text: str = field(default="", compare=False)
 
     @property
     def is_empty(self) -> bool:
@@ -308,7 +310,34 @@ def parse(text: str, languages: Sequence[str], now: float) -> Query:
             draft.note(f"only the first {MOST} words were read")
             break
         _read(term, draft)
-    return draft.query()
+    return replace(draft.query(), text=text)
+
+
+#: Letters that may be missing in a word, or be there for others.
+_ALPHABETS = (
+    "abcdefghijklmnopqrstuvwxyz",
+    "абвгдежзийклмнопрстуфхцчшщъыьэюя",
+    "αβγδεζηθικλμνξοπρστυφχψως",
+)
+#: Letters of a word for which others are tried.
+_TRIED = range(4, 25)
+
+
+def neighbours(word: str) -> Iterator[str]:
+    """The words that differ from a typed one in a letter, or by two that are swapped."""
+    word = word.lower()
+    letters = next((each for each in _ALPHABETS if word[:1] in each), "")
+    if len(word) not in _TRIED or not word.isalpha():
+        return
+    for at in range(len(word)):
+        before, letter, after = word[:at], word[at], word[at + 1 :]
+        yield before + after
+        if after:
+            yield before + after[0] + letter + after[1:]
+    for at in range(len(word) + 1):
+        for letter in letters:
+            yield word[:at] + letter + word[at + 1 :]
+            yield word[:at] + letter + word[at:]
 
 
 def _read(term: re.Match[str], draft: _Draft) -> None:

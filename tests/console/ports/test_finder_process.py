@@ -14,7 +14,7 @@ import pytest
 
 from larbinpy.console.ports import finder_process
 from larbinpy.console.ports.finder_process import FinderProcess
-from larbinpy.console.ports.http import StatusServer
+from larbinpy.console.ports.http import Served, StatusServer
 from larbinpy.console.search.form import Frame
 from larbinpy.console.status.markup import SCRIPT_HASH
 from tests.support.browser import PATIENCE
@@ -26,13 +26,11 @@ from tests.support.snapshots import snapshot
 class World(Loop):
     """A status server with a finder; its time stands still, but waits are for events."""
 
-    def __init__(self, command: tuple[str, ...] = COMMAND, *, with_crawl: bool = True) -> None:
+    def __init__(self, command: tuple[str, ...] = COMMAND, *, served: Served | None = None) -> None:
         super().__init__()
         self.finder = FinderProcess(self.poller, command)
         self.server = self.add(
-            StatusServer(
-                self.poller, snapshot, "127.0.0.1", 0, finder=self.finder, with_crawl=with_crawl
-            )
+            StatusServer(self.poller, snapshot, "127.0.0.1", 0, finder=self.finder, served=served)
         )
 
     def wait(self, *peers: socket.socket) -> list[bytes]:  # type: ignore[override]
@@ -155,7 +153,7 @@ def test_without_a_finder_there_is_no_search() -> None:
 
 
 def test_without_a_crawl_there_is_only_the_search() -> None:
-    world = World(with_crawl=False)
+    world = World(served=Served())
     status, head, _ = world.get("/")
     assert status == 302 and b"\r\nLocation: search.html\r\n" in head
     for path in ("/status.json", "/metrics", "/all.html"):

@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.console.ports.http import HttpSession, Site, StatusServer
+from larbinpy.console.ports.finder_process import FinderProcess
+from larbinpy.console.ports.http import HttpSession, Served, Site, StatusServer
+from larbinpy.console.ports.reply import HttpReply
 from larbinpy.console.status.markup import SCRIPT_HASH, STYLE_HASH
 from larbinpy.console.text import json_line
 from tests.support.console_loop import Loop
@@ -28,13 +30,20 @@ def loop() -> Iterator[Loop]:
 
 
 @pytest.fixture
+def finder(loop: Loop) -> FinderProcess:
+    return FinderProcess(loop.poller, ("false",))
+
+
+@pytest.fixture
 def server(loop: Loop) -> StatusServer:
     return loop.add(StatusServer(loop.poller, snapshot, "127.0.0.1", 0, True))
 
 
-def exchange(raw: bytes, host: str = "127.0.0.1", local: str = "127.0.0.1") -> Reply:
+def exchange(
+    raw: bytes, host: str = "127.0.0.1", local: str = "127.0.0.1", served: Served | None = None
+) -> Reply:
     """Status, headers and body of the reply to the bytes `raw`."""
-    session = HttpSession(Site(snapshot, host, True), local)
+    session = HttpSession(Site(snapshot, host, True, served=served), local)
     session.receive(raw)
     assert session.busy
     said = session.work()
@@ -159,6 +168,53 @@ def test_the_bound_name_and_the_address_reached_are_names_too() -> None:
     assert exchange(request % b"192.0.2.9:8081", host="0.0.0.0", local="192.0.2.9")[0] == 200
     assert exchange(request % b"[2001:db8::9]", host="::", local="2001:db8::9")[0] == 200
     assert exchange(request % b"evil.example", host="0.0.0.0", local="192.0.2.9")[0] == 403
+
+
+@pytest.mark.parametrize(
+    ("host", "headers", "status"),
+    [
+        ("search.test", "User-Agent: Mozilla/5.0\r\n", 200),
+        ("search.test:8443", "User-Agent: curl/8\r\n", 200),
+        ("evil.test", "User-Agent: Mozilla/5.0\r\n", 403),
+        ("evil.test", "User-Agent: \r\n", 403),
+        ("public.test", "", 200),
+        ("public.test", "User-Agent: Mozilla/5.0\r\nSec-Fetch-Site: none\r\n", 200),
+        ("public.test", "User-Agent: Mozilla/5.0\r\nSec-Fetch-Site: cross-site\r\n", 403),
+    ],
+)
+def test_a_served_database_has_the_names_of_a_proxy(host: str, headers: str, status: int) -> None:
+    """A browser that was led here by another site's name says nothing of where it is from."""
+    served = Served(("search.test",))
+    request = f"GET /icon.svg HTTP/1.1\r\nHost: {host}\r\n{headers}\r\n".encode()
+    assert exchange(request, served=served)[0] == status
+    if host != "search.test":
+        assert exchange(request)[0] == 403, "a crawl has its own names"
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "location"),
+    [
+        ("/x/", 302, b"search.html"),
+        ("/x", 302, b"/x/"),
+        ("/x/icon.svg", 200, None),
+        ("/icon.svg", 200, None),
+        ("/xicon.svg", 404, None),
+    ],
+)
+def test_a_proxy_may_leave_its_path_in_the_requests(
+    finder: FinderProcess, path: str, status: int, location: bytes | None
+) -> None:
+    site = Site(snapshot, "127.0.0.1", True, finder=finder, served=Served(base="/x/"))
+    request = h11.Request(method="GET", target=path, headers=[("Host", "localhost")])
+    reply = site.reply(request, "127.0.0.1")
+    assert isinstance(reply, HttpReply)
+    where = dict(reply.headers).get("Location")
+    assert (reply.status, where and where.encode()) == (status, location)
+    forwarded = [("Host", "localhost"), ("X-Forwarded-Proto", "https")]
+    about = h11.Request(method="GET", target="/x/opensearch.xml", headers=forwarded)
+    described = site.reply(about, "127.0.0.1")
+    assert isinstance(described, HttpReply)
+    assert "https://localhost/x/search.html?q=" in str(described.body)
 
 
 @pytest.mark.parametrize(

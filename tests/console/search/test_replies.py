@@ -79,11 +79,13 @@ def test_hits_have_title_address_and_marked_snippet() -> None:
     assert "30 pages in 12.3 ms" in words(html)
     first = tree(html).find("body/main").find(".//ol[@class='hits']/li")
     assert "".join(first.find("h3/a").itertext()) == "Page 0 about energy"
-    stored = urlsplit(first.find("h3/a").attrib["href"])
+    outside = first.find("h3/a")
+    assert outside.attrib == {"href": "http://www.site0.example/0", "rel": "noreferrer noopener"}
+    [kept] = first.findall("p[@class='none']/a")
+    stored = urlsplit(kept.attrib["href"])
     assert stored.path == relative(PAGE)
     assert parse_qs(stored.query) == {"q": ["energy solar"], "url": ["http://www.site0.example/0"]}
-    [outside] = first.findall("p[@class='url']/a")
-    assert outside.attrib == {"href": "http://www.site0.example/0", "rel": "noreferrer noopener"}
+    assert first.find("p[@class='url']/bdi").text == "http://www.site0.example/0"
     assert [mark.text for mark in first.iter("mark")] == ["Solar", "energy"]
 
 

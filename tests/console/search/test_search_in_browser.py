@@ -149,7 +149,7 @@ def test_the_form_and_the_links_work_without_scripts(world: World) -> None:
     tab.until("document.querySelectorAll('.hits li').length === 10")
     click(tab, "a[rel=next]")
     tab.until("document.querySelector('.hits')?.start === 11")
-    click(tab, ".hits h3 a")
+    click(tab, ".hits .none a")
     tab.until("location.pathname === '/page.html' && !!document.querySelector('.text')")
     assert "Solar energy, 10." in text(tab)
     click(tab, ".back a")
