@@ -18,7 +18,7 @@ Finds text in the colour of its background, which a reader cannot see.
 
 import re
 from bisect import bisect
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache, cached_property, lru_cache
 from itertools import chain, islice
 from typing import NamedTuple
@@ -452,6 +452,7 @@ _NO_TEXT = (
 )
 #: Attributes by which HTML hides; `until-found` is shown when it is searched for.
 _HIDDEN = "[hidden]:not([hidden=until-found]),dialog:not([open]),[popover]"
+_WHOLE = ("html", "body", "main")
 #: A part of every `style` attribute that may hide.
 _HINT = re.compile(
     r":\s*+(?:none|hidden|collapse|-\d{3}|\d{4}|rect|inset|circle|polygon|scale|translate)"
@@ -540,11 +541,58 @@ class Sheets:
             return []
 
 
-def remove_unseen(tree: Document) -> None:
-    """Remove the elements that HTML hides, and those whose text is none: scripts, styles."""
+#: What shows an element that is hidden: a tab, or a button that opens an answer.
+_OPENERS = "[aria-controls],[data-target],[data-bs-target]"
+
+
+def remove_unseen(tree: Document, covered: Callable[[Element], object]) -> None:
+    """Remove the elements that HTML hides, and those whose text is none: scripts, styles.
+
+    Those that a click shows are `covered`.
+    """
+    for template in tree.select("template[shadowrootmode]"):
+        _open_shadow(template)
     for element in list(tree.iter_elements(_NO_TEXT)):
         element.extract()
-    tree.remove(_HIDDEN)
+    found = tree.select(_HIDDEN)
+    if found:
+        opened = opened_by_click(tree)
+        for element in found:
+            if opened(element):
+                covered(element)
+            else:
+                element.extract()
+
+
+def _open_shadow(template: Element) -> None:
+    """Put what a declarative shadow root shows in its place, with what stands in its slots."""
+    host = template.parent
+    if not isinstance(host, Element):
+        return
+    light = [each for each in host.children if each is not template]
+    for slot in template.select("slot"):
+        name = slot.attr("name") or ""
+        for each in light:
+            if name == ((each.attr("slot") or "") if isinstance(each, Element) else ""):
+                slot.insert_before(each)
+    for content in template.children:
+        for each in content.children:
+            template.insert_before(each)
+
+
+def opened_by_click(tree: Document) -> Callable[[Element], bool]:
+    """Return whether an element that is hidden is a panel of tabs, or an answer that opens."""
+    names = {
+        name
+        for each in tree.select(_OPENERS)
+        for key in ("aria-controls", "data-target", "data-bs-target")
+        for name in (each.attr(key) or "").replace("#", "").split()
+    }
+
+    def opened(element: Element) -> bool:
+        return element.attr("role") == "tabpanel" or element.attr("id") in names
+
+    return opened
 
 
 def styled(tree: Document) -> list[Styled]:
@@ -555,11 +603,12 @@ def styled(tree: Document) -> list[Styled]:
 def hidden(tree: Document, sheets: Sheets, styled: list[Styled]) -> Iterator[Element]:
     """Yield the elements that CSS hides, some of them within others.
 
-    Elements within them that CSS shows are moved before them.
+    Elements within them that CSS shows are moved before them. Those around the whole page are not
+    among them: many a page hides all of itself until its script has run.
     """
     inner = _Inner(sheets)
     for element, text in styled:
-        if _HINT.search(text):
+        if _HINT.search(text) and element.tag not in _WHOLE:
             style = declarations(text)
             if hidden_by(style):
                 yield element
@@ -613,7 +662,7 @@ def _hidden_by_rules(tree: Document, sheets: Sheets) -> Iterator[tuple[Element, 
     for rule in sheets.hiding():
         culprits = culprits_of(rule.style) if rule.always else ()
         found = sheets.select(tree, rule.selector) if culprits else ()
-        found = [element for element in found if element.text.strip()]
+        found = [each for each in found if each.tag not in _WHOLE and each.text.strip()]
         if not found:
             continue
         rivals: list[_Rule] = []
@@ -677,7 +726,7 @@ def unreadable(tree: Document, sheets: Sheets, styled: list[Styled]) -> Iterator
     suspects = _suspects(colors, chain(behind.items(), ((tree, canvas),)))
     left = _MOST_INNER
     for element, own in colors.items():
-        if own in suspects and element.parent is not None:
+        if own in suspects and element.parent is not None and element.tag not in _WHOLE:
             ground = _ground(element, behind, canvas)
             if ground is not None and same_color(own, ground):
                 inner = list(islice(element.iter_elements(), left + 1))

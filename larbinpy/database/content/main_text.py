@@ -12,11 +12,18 @@ from collections.abc import Iterator
 from itertools import chain, islice
 from typing import NamedTuple
 
-from turbohtml import Document, Element, Node, PlainText
+from turbohtml import Document, Element, Node, PlainText, Text
 
 from larbinpy.database.content.content import CELL, lines
-from larbinpy.database.content.hidden import Sheets, hidden, remove_unseen, styled, unreadable
-from larbinpy.database.content.prose import Prose
+from larbinpy.database.content.hidden import (
+    Sheets,
+    hidden,
+    opened_by_click,
+    remove_unseen,
+    styled,
+    unreadable,
+)
+from larbinpy.database.content.prose import INLINE, Prose
 
 #: Elements that are never main text, by tag and by role, and those that most often are none.
 TAGS = frozenset(("nav", "header", "footer", "menu", "button", "select", "textarea"))
@@ -88,12 +95,22 @@ _PLAIN = PlainText(bullet="", table_cell_separator=CELL, layout="strict")
 #: has more than this share of the text.
 _LARGEST = 0.5
 _FEW = 1000
+#: What is parted from its neighbours, or joined.
+_PARTED = ("ul", "ol", "rt", "a", "option", "blockquote", "sup", "math")
+#: A line break of the source between characters of Chinese or Japanese, which CSS takes out.
+_WIDE = "\u2e80-\u312f\u3190-\uabff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff"
+_BROKEN = re.compile(rf"(?<=[{_WIDE}])[ \t\r]*\n\s*(?=[{_WIDE}])")
+#: The end of a text that a raised number belongs to: x, km, 10.
+_FORMULA = re.compile(r"(?:\b[^\W\d_]{1,3}|[\d)\]}])$|\s$")
 #: Share of the paragraphs that the main text has.
 _NEARLY_ALL = 0.8
 #: A page that is empty without scripts has its text in <noscript>, if at all: these are the
 #: characters that it takes, and how many times the length of all other text.
 _UNSCRIPTED = 1000
 _INSTEAD = 4
+#: Text that a script shows has at least these bytes, and paragraphs.
+_SHOWN = 300
+_FEWEST = 3
 #: Characters of a paragraph that counts, and elements around it that are looked at.
 _PARAGRAPH = 40
 _PARAGRAPHS = ("p", "pre", "blockquote")
@@ -132,15 +149,21 @@ def split(tree: Document) -> Texts:
     """
     sheets = Sheets(tree)
     unscripted = list(tree.iter_elements("noscript"))
-    remove_unseen(tree)
+    scripted = next(tree.iter_elements("script"), None) is not None
+    covered: list[Element] = []
+    remove_unseen(tree, covered.append)
     body = next(tree.iter_elements("body"), None)
     if body is None:
         return Texts(lines(tree.to_text(_PLAIN), LONGEST), "", tree)
-    _remove_hidden(tree, sheets)
+    gone = _remove_hidden(tree, sheets, covered)
+    if scripted and gone:
+        _show_hidden(body, gone)
     aside = Element("div")
     body.append(aside)
     aside.extract()  # an element that was in the tree takes others faster
     _part(body, aside)
+    for each in covered:
+        _move(each, aside)
     prose = _prune(body, aside)
     node, main = _main(body, prose)
     rest = ""
@@ -156,8 +179,8 @@ def split(tree: Document) -> Texts:
 
 
 def _part(body: Element, aside: Element) -> None:
-    """Part what a reader sees apart, but `to_text` does not."""
-    for each in list(body.iter_elements(("ul", "ol", "rt", "a", "option", "blockquote"))):
+    """Part what a reader sees apart, but `to_text` does not; join what CSS joins."""
+    for each in list(body.iter_elements(_PARTED)):
         tag, before = each.tag, each.previous_sibling
         if tag in ("ul", "ol"):
             each.tag = "div"  # numbers of items are no text, and what is between items is
@@ -165,18 +188,96 @@ def _part(body: Element, aside: Element) -> None:
             each.tag = "p"  # a quotation is indented as if it were a program
         elif tag == "rt":
             _move(each, aside)  # how to read a word, in the middle of it
+        elif tag == "sup":
+            _raise(each)
+        elif tag == "math":
+            _show_once(each)
         elif tag == "option" or (isinstance(before, Element) and before.tag in ("a", "div")):
             each.tag = "div"
+    text = body.text
+    if not text.isascii() and _BROKEN.search(text):
+        for node in body.descendants:
+            if type(node) is Text and "\n" in node.data and not node.data.isascii():
+                _join(node)
 
 
-def _remove_hidden(tree: Document, sheets: Sheets) -> None:
-    """Remove what CSS hides."""
+def _raise(element: Element) -> None:
+    """Part the number of a note from the word that it touches; x² stays one word."""
+    place: Node = element
+    while place.previous_sibling is None and isinstance(place.parent, Element):
+        if place.parent.tag not in INLINE:
+            return
+        place = place.parent
+    before, text = place.previous_sibling, element.text.strip()
+    if before is None or not before.text or text.isalpha() or _FORMULA.search(before.text):
+        return
+    place.insert_before(Text(" "))
+
+
+def _show_once(math: Element) -> None:
+    """Remove the drawing of a formula beside its text."""
+    around = math.closest(".katex,mjx-container")
+    for each in [] if around is None else around.select("[aria-hidden=true]"):
+        each.extract()
+
+
+def _join(node: Text) -> None:
+    """Take out the line breaks of the source within Chinese and Japanese."""
+    parent = node.parent
+    if isinstance(parent, Element) and parent.closest("pre,textarea") is None:
+        node.data = _BROKEN.sub("", node.data)
+
+
+#: An element that was taken out, with the one around it and what follows it.
+_Taken = tuple[Element, Node | None, Node | None]
+
+
+def _remove_hidden(tree: Document, sheets: Sheets, covered: list[Element]) -> list[_Taken]:
+    """Remove what CSS hides, and return it; add what a click shows to `covered`."""
+    taken: list[_Taken] = []
     inline = styled(tree)
     for found in (hidden, unreadable):
-        for each in list(found(tree, sheets, inline)):
-            # Many a page hides all of itself until its script has run.
-            if each.tag not in ("html", "body", "main"):
+        elements = list(found(tree, sheets, inline))
+        opened = opened_by_click(tree) if elements else None
+        for each in elements:
+            if opened is not None and opened(each):
+                covered.append(each)
+            elif not _is_formula(each):
+                taken.append((each, each.parent, each.next_sibling))
                 each.extract()
+    return taken
+
+
+def _is_formula(element: Element) -> bool:
+    """Whether an element is the text of a formula, which has no other where it is drawn."""
+    inner = element.children
+    return len(inner) == 1 and isinstance(inner[0], Element) and inner[0].tag == "math"
+
+
+def _show_hidden(body: Element, taken: list[_Taken]) -> None:
+    """Put the longest element back that was taken out, if hardly any other text is left.
+
+    A script shows it. What is hidden for other reasons has few paragraphs.
+    """
+    around = [each for each in taken if isinstance(each[1], Element) and each[1].closest("body")]
+    element, parent, behind = max(
+        around, key=lambda each: len(each[0].text), default=(None, None, None)
+    )
+    if element is None or not isinstance(parent, Element):
+        return
+    length = _size(element)
+    lines_of = list(islice(element.iter_elements(("p", "br", "section", "li")), _FEWEST))
+    if length < _SHOWN or length < _INSTEAD * _size(body) or len(lines_of) < _FEWEST:
+        return
+    if behind is not None and behind.parent == parent:
+        behind.insert_before(element)
+    else:
+        parent.append(element)
+
+
+def _size(element: Element) -> int:
+    """The bytes of a text without blanks: a character says more in scripts with longer ones."""
+    return len("".join(element.text.split()).encode("utf-8", "replace"))
 
 
 def _main(body: Element, prose: Prose) -> tuple[Element, str]:

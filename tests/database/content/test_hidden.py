@@ -222,6 +222,53 @@ def test_a_page_that_hides_all_of_itself_is_read(page: str) -> None:
     assert words(page).split() == ["overt"]
 
 
+@pytest.mark.parametrize("tag", ["html", "body", "main"])
+@pytest.mark.parametrize(
+    "style", ["visibility:hidden", "font-size:0", "display:none", "color:#fff;background:#fff"]
+)
+def test_rules_that_show_parts_of_a_hidden_page_move_nothing(tag: str, style: str) -> None:
+    sheet = f"<style>{tag}{{{style}}} .x{{visibility:visible;font-size:1em;color:#000}}</style>"
+    for begin in (sheet, f'<{tag} style="{style}">'):
+        page = f"{begin}<body><main><p>Seen.</p><p class=x style='visibility:visible'>Too.</p>"
+        assert words(page).split() == ["Seen.", "Too."]
+
+
+POSTS = "".join(f"<p>Paragraph {n} of what the script shows to all readers.</p>" for n in range(9))
+SCRIPT = "<script>document.getElementById('x').style.display = ''</script>"
+
+
+@pytest.mark.parametrize(
+    "begin",
+    [
+        "<div style='display:none'>",
+        "<div style='visibility: hidden; opacity: 0'>",
+        "<style>.x{visibility:hidden} .ready .x{visibility:visible}</style><div class=x>",
+        "<style>.x{display:none}</style><div><section class=x>",
+    ],
+)
+def test_hidden_text_counts_if_a_script_shows_it_and_hardly_any_other_is_left(begin: str) -> None:
+    page = f"<body><h1>The title</h1>{begin}{POSTS}</section></div><p>End"
+    assert "Paragraph 8" in split(turbohtml.parse(f"{page}{SCRIPT}")).main
+    assert "Paragraph" not in words(page)
+    assert "Paragraph" not in words(f"{page}{SCRIPT}{'<p>Text that is seen. ' * 9}")
+
+
+@pytest.mark.parametrize(
+    "panel",
+    [
+        "<div role=tabpanel hidden>",
+        "<div role=tabpanel style='display:none'>",
+        "<a aria-controls='a b' href=#b>Windows</a><div id=b hidden>",
+        "<button data-target=#b>Windows</button><div id=b style='display:none'>",
+        "<style>.c{display:none}</style><button data-bs-target=#b>B</button><div id=b class=c>",
+    ],
+)
+def test_what_a_click_shows_is_the_rest(panel: str) -> None:
+    found = split(turbohtml.parse(f"<main><p>Choose your system.</p>{panel}<ul><li>overt</ul>"))
+    assert "overt" in found.rest.split("\n")
+    assert "overt" not in found.main
+
+
 def test_what_is_shown_in_what_is_hidden_stands_alone() -> None:
     page = "<div style='visibility:hidden'>covert<p style='visibility:visible'>overt</p></div>"
     assert words(PAGE.format("", page)).split() == ["Seen", "before.", "overt", "Seen", "after."]

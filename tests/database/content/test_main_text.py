@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from larbinpy.database.content.main_text import Texts, split
+from larbinpy.parse.charset import document
 
 STORY = "".join(
     f"<p>Paragraph {name} of the story tells what happened, and to whom, at some length.</p>"
@@ -225,6 +226,18 @@ def test_the_parts_of_an_article_and_the_posts_of_a_thread_stay_together() -> No
         ("a&#1;b&#x85;c&#xfeff;", "ab…c"),
         ("<a href=1>one</a><a href=2>two</a>", "one\ntwo"),
         ("<sup>1</sup>/<sub>2</sub>", "1/2"),
+        ("H<sub>2</sub>O, x<sup>2</sup>, 9 km<sup>2</sup>, 10<sup>6</sup>", "H2O, x2, 9 km2, 106"),
+        ("the 19<sup>th</sup> M<sup>me</sup>", "the 19th Mme"),
+        ("the pharos<sup><a href=#1>1</a></sup> sold.<sup>2</sup>", "the pharos 1 sold. 2"),
+        ("and its clock<a href=#f3><sup>3</sup></a>.<b><sup>4</sup></b>", "and its clock 3. 4"),
+        ("<p><sup>1</sup> First", "1 First"),
+        (
+            "網路爬\n    蟲技術、\n最後 <b>存入\r\n資料</b> abc\n庫。",
+            "網路爬蟲技術、最後 存入資料 abc 庫。",
+        ),
+        ("データ\nベース、\nに\nHTML\nを", "データベース、に HTML を"),
+        ("한국어\n문장", "한국어 문장"),
+        ("<pre>爬\n蟲</pre>", "爬\n蟲"),
         ("<details><summary>more</summary>inner</details>", "more\ninner"),
         ("<p>x</p>\n\n<p> </p><p>y</p>", "x\ny"),
         ("&amp;lt;b&amp;gt;", "&lt;b&gt;"),
@@ -246,6 +259,33 @@ def test_readings_of_words_are_not_in_the_middle_of_them() -> None:
     found = read("<p><ruby>漢<rp>(</rp><rt>かん</rt><rp>)</rp>字<rt>じ</rt></ruby>だ")
     assert found.main == "漢字だ"
     assert found.rest == "かん\nじ"
+
+
+FORMULA = "<math><semantics><mi>x</mi><mn>2</mn><annotation>x_2</annotation></semantics></math>"
+
+
+def test_a_formula_is_there_once() -> None:
+    katex = (
+        f"<span class=katex><span class=katex-mathml>{FORMULA}</span>"
+        "<span class=katex-html aria-hidden=true><span>x</span><span>2</span></span></span>"
+    )
+    mathjax = (
+        f"<mjx-container><mjx-math aria-hidden=true><mjx-c></mjx-c></mjx-math>"
+        f"<mjx-assistive-mml>{FORMULA}</mjx-assistive-mml></mjx-container>"
+    )
+    hidden = "<style>mjx-assistive-mml{position:absolute;clip:rect(1px,1px,1px,1px)}</style>"
+    for markup in (FORMULA, katex, mathjax, hidden + mathjax):
+        assert read(f"<p>The area {markup} of the field.").main == "The area x2 of the field."
+
+
+def test_a_declarative_shadow_root_is_text_with_its_slots() -> None:
+    page = (
+        "<my-x><template shadowrootmode=open><style>p{}</style><p>First <slot name=n></slot></p>"
+        "<y-y><template shadowrootmode=closed><p>inner</template></y-y><slot></slot></template>"
+        "<p>light</p><b slot=n>name</b></my-x><template><p>never</template>"
+    )
+    found = split(document(page.encode(), "utf-8"))
+    assert found.main.split() == ["First", "name", "inner", "light"]
 
 
 @given(st.text(alphabet="<>/=\"' abdinopstv!-{}:;#.", max_size=300))
