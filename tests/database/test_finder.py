@@ -410,7 +410,7 @@ def test_a_site_may_have_a_path(finder: Finder) -> None:
     [
         ("expnses", "expenses"),
         ("coucnil", "council"),
-        ("councill pays", "council pays"),
+        ("councjl pays", "council pays"),
         ("cuoncil EXPENSIVVE", "council expensive"),
         ("zzzzzz", ""),
         ("cat 12345", ""),
