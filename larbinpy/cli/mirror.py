@@ -32,6 +32,7 @@ from larbinpy.crawl.crawl import Crawl
 from larbinpy.errors import INCOMPLETE, Ending, UserError
 from larbinpy.output.log import write_report
 from larbinpy.output.mirror.catalog import (
+    ALL_GONE,
     NAME,
     Account,
     Catalog,
@@ -54,7 +55,7 @@ _LISTS = {
     "new": (Refreshed.NEW,),
     "changed": (Refreshed.CHANGED,),
     "unchanged": (Refreshed.UNCHANGED,),
-    "gone": (Refreshed.GONE, Refreshed.UNLINKED),
+    "gone": ALL_GONE,
 }
 
 
@@ -101,6 +102,11 @@ def said(account: Account, log: Path, *, purge: bool) -> Iterator[str]:
         kinds = (f"{counts[kind]} {kind}" for kind in ("new", "changed", "unchanged"))
         gone = _gone(counts, account.refusal, purge=purge, spared=bool(account.spared(1)))
         yield f"{', '.join(kinds)}, {gone}"
+    if counts["changed"]:
+        yield "changed:"
+        yield from (f"  {url}" for url in account.urls(Refreshed.CHANGED, most=_SHOWN))
+        if counts["changed"] > _SHOWN:
+            yield f"  and {counts['changed'] - _SHOWN} more; --report FILE names them"
     if kept:
         yield printable(f"nothing was purged: {kept}")
     spared = account.spared(_SHOWN + 1)
@@ -244,10 +250,11 @@ def mirror(
     its pages need to be displayed, wherever they are.
 
     A refresh fetches what changed. A page that fails keeps its old copy. A page that is gone does,
-    too, unless --purge is given: it is gone if the server says so (404, 410), or if a complete
-    refresh finds no link to it. Nothing is removed if a start page fails or leads elsewhere, if
-    more than ten files, and more than half of the mirror, would go, or if more than three would go
-    and a start page has no links any more. A file that is not as larbinpy wrote it is kept.
+    too, unless --purge is given: it is gone if the server says so (404, 410), if it redirects to
+    another page now, or if a complete refresh finds no link to it. Nothing is removed if a start
+    page fails or leads elsewhere, if more than ten files, and more than half of the mirror, would
+    go, or if more than three would go and a start page has no links any more. A file that is not as
+    larbinpy wrote it is kept.
 
     Settings in larbin.conf and the environment that choose how to crawl (your name, waits,
     depth, network) apply. Those that choose what to fetch, where to store it, when to stop or

@@ -258,6 +258,8 @@ def test_a_refresh_says_what_it_found_and_purges_on_request(world: World) -> Non
     assert second.process.returncode == 0
     lines = second.out.splitlines()
     assert "1 new, 2 changed, 0 unchanged, 2 gone; --purge removes them" in lines
+    named = lines[lines.index("changed:") + 1 :][:2]
+    assert all(line.startswith("  http://a.test") for line in named)
     assert "2 could not be fetched:" in lines
     refused = f"  {web.url('/a')} (on {web.url()}): the server refused it or lacks it: 404"
     assert f"{refused}; old copy kept" in lines

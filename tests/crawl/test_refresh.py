@@ -221,6 +221,38 @@ def test_a_redirect_that_is_new_costs_no_copy(web: Web, crawl: Worlds, first: Wo
     assert files(second) == ALL | {"a.test/login.html"}
 
 
+@pytest.mark.parametrize(
+    ("status", "target", "stays"),
+    [
+        (301, "/new", False),
+        (308, "/login", False),
+        (302, "/new", False),
+        (307, "/account/sign-in?next=/a", True),
+        (301, "/none", True),
+    ],
+)
+def test_a_page_that_redirects_now_leaves_its_file(
+    web: Web, crawl: Worlds, first: World, status: int, target: str, stays: bool
+) -> None:
+    """Unless the target did not come, or is most likely a login."""
+    web.put("a.test/a", Answer(status=status, headers=(f"Location: {target}",)))
+    web.pages("a.test/new", "a.test/login", "a.test/account/sign-in?next=/a")
+    kept = refresh(crawl, first, BROWSE)
+    assert "a.test/a.html" in files(kept)
+    assert (counts(kept)["gone"] == 0) is stays
+    purged = refresh(crawl, kept, PURGE)
+    assert ("a.test/a.html" in files(purged)) is stays
+    assert refusal(purged) == ""
+
+
+def test_redirects_of_many_pages_to_one_cost_no_copy(web: Web, crawl: Worlds, first: World) -> None:
+    for name in ("a", "b"):
+        location = f"Location: /wall?back={name}"
+        web.put(f"a.test/{name}", Answer(status=302, headers=(location,)))
+        web.pages(f"a.test/wall?back={name}")
+    assert files(refresh(crawl, first, PURGE)) >= ALL
+
+
 def start_fails(web: Web) -> None:
     web.put("a.test/", Answer(status=500))
 

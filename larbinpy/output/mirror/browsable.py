@@ -284,7 +284,9 @@ class BrowsableMirror:
 
     def missed(self, page: Page) -> None:
         had = self._catalog.get(page.url.href) is not None
-        if Trait.SPARED in page.outcome.traits:
+        if had and page.outcome is Outcome.ERR_30X:
+            kind = Refreshed.MOVED
+        elif Trait.SPARED in page.outcome.traits:
             kind = Refreshed.OTHER
         elif had and page.status in GONE:
             kind = Refreshed.GONE

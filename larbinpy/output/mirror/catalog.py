@@ -155,6 +155,8 @@ class Refreshed(Enum):
     GONE = "gone"
     #: It was mirrored earlier; it was not asked for, as nothing leads to it any more.
     UNLINKED = "unlinked"
+    #: It was mirrored earlier, and redirects to a page that was fetched.
+    MOVED = "moved"
     FAILED = "failed"
     #: A redirect, or a copy of another page.
     OTHER = "other"
@@ -162,6 +164,8 @@ class Refreshed(Enum):
 
 #: The kinds of what was fetched.
 FETCHED = frozenset({Refreshed.NEW, Refreshed.CHANGED, Refreshed.UNCHANGED})
+#: Those of pages that are gone, by any sign.
+ALL_GONE = (Refreshed.GONE, Refreshed.UNLINKED, Refreshed.MOVED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +240,16 @@ class Account:
         row = self._base.first("SELECT kind FROM fate WHERE url = ?", url)
         return None if row is None else Refreshed(row[0])
 
+    def moved(self, *, but: tuple[int, ...] = ()) -> set[str]:
+        """The pages that redirect now, without those whose reply had a status in `but`."""
+        marks = ", ".join("?" * len(but))
+        command = f"SELECT url FROM fate WHERE kind = ? AND status NOT IN ({marks})"
+        return {url for (url,) in self._base.rows(command, Refreshed.MOVED.value, *but)}
+
+    def stay(self, url: str) -> None:
+        """Note that the old copy of `url`, which redirects, is not replaced by another page."""
+        self._base.write("UPDATE fate SET kind = ? WHERE url = ?", Refreshed.OTHER.value, url)
+
     def refuse(self, reason: str) -> None:
         """Note why no page is removed; "" for no reason."""
         self._base.note_fact(_REFUSAL, reason)
@@ -273,13 +287,13 @@ class Account:
         """
         by_kind = dict(self._base.rows("SELECT kind, COUNT(*) FROM fate GROUP BY kind"))
         found = {kind: int(by_kind.get(kind.value, 0)) for kind in Refreshed}
-        gone = f"kind IN ('{Refreshed.GONE.value}', '{Refreshed.UNLINKED.value}')"
+        gone = f"kind IN ({', '.join(repr(kind.value) for kind in ALL_GONE)})"
         failed = f"kind IN ('{Refreshed.GONE.value}', '{Refreshed.FAILED.value}')"
         return {
             "new": found[Refreshed.NEW],
             "changed": found[Refreshed.CHANGED],
             "unchanged": found[Refreshed.UNCHANGED],
-            "gone": found[Refreshed.GONE] + found[Refreshed.UNLINKED],
+            "gone": sum(found[kind] for kind in ALL_GONE),
             "purged": self._count(f"{gone} AND purged"),
             "failed": found[Refreshed.FAILED] + found[Refreshed.GONE],
             "kept": self._count(f"{failed} AND had AND NOT purged"),

@@ -1,9 +1,10 @@
 """Finds the pages of a refreshed mirror that are gone, and removes them if asked.
 
-A page is gone if the server says so (404 or 410), or if it was not asked for and no page that is
-still there links to it. The second kind is known only after a complete crawl, and from the pages
-themselves: a page that failed keeps its old copy, and with it all that this links to. So does a
-link that was left out because of new settings.
+A page is gone if the server says so (404 or 410), if it redirects to a page that was fetched, or if
+it was not asked for and no page that is still there links to it. The last kind is known only after
+a complete crawl, and from the pages themselves: a page that failed keeps its old copy, and with it
+all that this links to. So does a link that was left out because of new settings, and a page that
+redirects to a login.
 
 Removes the files of pages that are gone.
 
@@ -12,11 +13,15 @@ removed from the catalog first, which notes the files; then the files are remove
 next start removes the files that are noted.
 """
 
+import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import lru_cache
+from http import HTTPStatus
 
 from larbinpy.output.mirror.catalog import (
+    ALL_GONE,
     FETCHED,
     Catalog,
     Database,
@@ -119,6 +124,8 @@ class Removal:
 
 #: Bytes at the beginning of a file that show whether it may have links.
 BEGINNING = 1 << 16
+_PERMANENT = (HTTPStatus.MOVED_PERMANENTLY.value, HTTPStatus.PERMANENT_REDIRECT.value)
+_WALL = re.compile(r"log-?in|log-?on|sign-?in|\bauth|\bsso\b|consent|captcha|challenge", re.I)
 #: Links that are remembered as seen. Pages of a site link to the same few thousand others.
 _REMEMBERED = 50_000
 #: Rows read at once.
@@ -174,21 +181,39 @@ class GonePages:
 
     def _find(self) -> Iterator[None]:
         """Note the pages that were not asked for and that nothing leads to."""
-        self._unasked.begin()
         self._unread = ""
+        yield from self._judge_moved()
+        self._unasked.begin()
         if self._unasked.any:
             lead = lru_cache(_REMEMBERED)(self._lead)
             for start in self._account.starts():
                 lead(start)
             for entry in self._catalog.pages(linking=False):
                 kind = self._account.kind(entry.url)
-                if kind is not None and kind is not Refreshed.GONE:
+                if kind is not None and kind not in ALL_GONE:
                     yield from self._follow(entry, lead)
             while (url := self._unasked.take()) is not None:
                 linked = self._catalog.get(url)
                 if linked is not None:
                     yield from self._follow(linked, lead)
         yield from self._unasked.finish()
+
+    def _judge_moved(self) -> Iterator[None]:
+        """Keep the copies of pages that redirect to a page that did not come, or to a wall.
+
+        A temporary redirect of several pages to one page leads to a login, a consent and the like;
+        that of one page does if the name of the other says so.
+        """
+        moved = {url: self._catalog.chain(url)[0] for url in self._account.moved()}
+        passing = self._account.moved(but=_PERMANENT)
+        yield
+        walls = Counter(moved[url].partition("?")[0] for url in passing)
+        for url, end in moved.items():
+            place = end.partition("?")[0]
+            is_wall = url in passing and (walls[place] > 1 or _WALL.search(place))
+            if is_wall or self._account.kind(end) not in FETCHED:
+                self._account.stay(url)
+            yield
 
     def _lead(self, url: str) -> None:
         """Note that a page leads to `url`, also by redirects of earlier crawls."""
@@ -346,7 +371,7 @@ class Unasked:
             last = rows[-1][0]
 
 
-_GOING = "kind IN ('gone', 'unlinked') AND host NOT IN (SELECT host FROM lost)"
+_GOING = "kind IN ('gone', 'unlinked', 'moved') AND host NOT IN (SELECT host FROM lost)"
 
 
 def failed_starts(catalog: Catalog) -> Iterator[str]:
@@ -362,7 +387,7 @@ def _failure_of(catalog: Catalog, start: str, kind: Refreshed) -> str:
     """Why no page came of the seed `start`, which ended as `kind`; "" if one came."""
     if kind in FETCHED:
         return ""
-    if kind is not Refreshed.OTHER:
+    if kind not in (Refreshed.OTHER, Refreshed.MOVED):
         return f"{start} could not be fetched"
     last, *way = catalog.chain(start)
     if last == start and way:
