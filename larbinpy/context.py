@@ -41,8 +41,6 @@ class Tuning:
     #: Time after the first signal for transfers in flight, and after that for the last work of
     #: the outputs.
     grace: float = 10.0
-    #: Bytes after which the next WARC file is begun (WARC 1.1, Annex C: 10^9).
-    warc_file_size: int = 10**9
     #: Raises the limit of open files to a number, as far as possible; returns the limit.
     open_files: Callable[[int], int] = raise_open_files
     #: Whether requests may be sent to an address without allowPrivate.

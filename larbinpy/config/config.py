@@ -32,12 +32,14 @@ from larbinpy.config.kinds import (
     HEADER_LINE,
     HOSTS,
     HOURS,
+    INDEX,
     MODES,
     NAME,
     NEW_FILE,
     NODE,
     PARAMETER,
     PORT,
+    PREFIX,
     PROXY,
     SEED,
     SERVER,
@@ -93,10 +95,21 @@ class Config:
 
     start_url: tuple[str, ...] = settings("startUrl", SEED, "URL to start from; repeatable")
     output_mode: tuple[str, ...] = setting(
-        "outputMode", MODES, (), "outputs: 0 none, 1 save, 2 mirror, 3 stats, warc, database"
+        "outputMode", MODES, (), "outputs: 0 none, 1 save, 2 mirror, 3 stats, warc, wacz, database"
     )
     output_dir: str = setting("outputDir", FOLDER, "save", "folder for pages")
     state_dir: str = setting("stateDir", FOLDER, "state", "folder for the queues and the crawl log")
+    warc_size: int = setting(
+        "warcSize", size(1, 1 << 50), 10**9, "bytes after which an archive goes on in a new file"
+    )
+    warc_prefix: str = setting(
+        "warcPrefix", PREFIX, "larbinpy", "beginning of the names of archives"
+    )
+    warc_dedup: tuple[str, ...] = settings(
+        "warcDedup",
+        INDEX,
+        "index of an earlier archive, whose contents are referred to; repeatable",
+    )
     database: str = setting(
         "database", DATABASE, "", "content database; by default larbinpy.db in outputDir"
     )
@@ -467,6 +480,10 @@ class Config:
     @property
     def keeps_exchanges(self) -> bool:
         return self._has(ModeTrait.EXCHANGES)
+
+    @property
+    def packs(self) -> bool:
+        return self._has(ModeTrait.PACKED)
 
     @property
     def fills_database(self) -> bool:

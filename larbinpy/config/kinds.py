@@ -137,6 +137,8 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _BYTES = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 # Few enough digits that no number overflows a float or takes long to read.
 _AMOUNT = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)([a-z]?)", re.IGNORECASE | re.ASCII)
+#: WARC 1.1, Annex C. One that begins with a dot would be hidden.
+_PREFIX = re.compile(r"\w[\w.-]{0,63}", re.ASCII).fullmatch
 #: Names of query parameters as they stand in canonical URLs, with "*" and "?" as wildcards.
 _PARAMETER = re.compile(r"[^\s\"#&;=/<>]{1,100}").fullmatch
 #: The part of a server's database behind "mysql://".
@@ -450,6 +452,8 @@ class ModeTrait(Flag):
     EXCHANGES = auto()
     #: It fills the content database, by way of a spool in stateDir.
     DATABASE = auto()
+    #: What it has written becomes one file when the crawl has ended.
+    PACKED = auto()
 
 
 _PLAIN = ModeTrait(0)
@@ -468,6 +472,7 @@ class OutputMode(Enum):
     MIRROR = "mirror", ModeTrait.FILES
     STATS = "stats"
     WARC = "warc", ModeTrait.FILES | ModeTrait.EXCHANGES
+    WACZ = "wacz", ModeTrait.FILES | ModeTrait.EXCHANGES | ModeTrait.PACKED
     DATABASE = "database", ModeTrait.DATABASE
 
     def __new__(cls, name: str, traits: ModeTrait = _PLAIN) -> "OutputMode":
@@ -486,7 +491,9 @@ def _modes(text: str) -> tuple[str, ...]:
         if name not in names:
             raise ValueError(f"{word[:40]!r} is not 0 to 3 or one of {', '.join(names)}")
         chosen.append(name)
-    return tuple(dict.fromkeys(name for name in chosen if name != "none"))
+    # A WACZ file is made of the files of an archive.
+    left = ("none", "warc") if OutputMode.WACZ.value in chosen else ("none",)
+    return tuple(dict.fromkeys(name for name in chosen if name not in left))
 
 
 def _url(text: str) -> str:
@@ -508,6 +515,13 @@ def _parameter(text: str) -> str:
     """A glob on the name of a parameter, in any case."""
     if not _PARAMETER(text):
         raise ValueError(f"{text[:80]!r} is not a name of a parameter such as utm_* or PHPSESSID")
+    return text
+
+
+def _prefix(text: str) -> str:
+    """The beginning of file names."""
+    if not _PREFIX(text):
+        raise ValueError(f"{text[:60]!r} is no part of a file name: letters, digits, '.', '_', '-'")
     return text
 
 
@@ -573,6 +587,8 @@ HEADER: ValueKind[str] = ValueKind("TEXT", header_text, quote)
 NAME: ValueKind[str] = ValueKind("TEXT", _name, quote)
 FOLDER: ValueKind[str] = ValueKind("PATH", _folder, quote)
 FILE: ValueKind[str | None] = ValueKind("PATH", readable_file, lambda path: quote(path or ""))
+INDEX: ValueKind[str] = ValueKind("FILE.cdxj", readable_file, quote)
+PREFIX: ValueKind[str] = ValueKind("NAME", _prefix, str)
 MODES: ValueKind[tuple[str, ...]] = ValueKind(
     "MODE[,MODE]", _modes, lambda names: ",".join(names) or "none"
 )

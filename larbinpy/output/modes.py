@@ -50,9 +50,9 @@ def _stats(context: Context, fold: Fold, visits: "Visits | None") -> Output:
 
 
 def _warc(context: Context, fold: Fold, visits: "Visits | None") -> Output:
-    from larbinpy.output.warc.warc import WarcOutput
+    from larbinpy.output.warc.warc import FirstCaptures, WarcOutput
 
-    config, size = context.config, context.tuning.warc_file_size
+    config = context.config
     about = {
         "software": f"larbinpy/{__version__}",
         "robots": "ignore" if config.ignore_robots else "obey (RFC 9309)",
@@ -60,7 +60,14 @@ def _warc(context: Context, fold: Fold, visits: "Visits | None") -> Output:
         "http-header-from": config.sender,
         "http-header-user-agent": config.user_agent,
     }
-    return WarcOutput(config.output_dir, about, context.wall, file_size=size)
+    return WarcOutput(
+        config.output_dir,
+        about,
+        context.wall,
+        prefix=config.warc_prefix,
+        file_size=config.warc_size,
+        originals=FirstCaptures(files=config.warc_dedup, folder=config.output_dir),
+    )
 
 
 def _database(context: Context, fold: Fold, visits: "Visits | None") -> Output:
@@ -94,6 +101,7 @@ _OPENERS: dict[OutputMode, Callable[[Context, Fold, "Visits | None"], Output]] =
     OutputMode.MIRROR: _mirror,
     OutputMode.STATS: _stats,
     OutputMode.WARC: _warc,
+    OutputMode.WACZ: _warc,
     OutputMode.DATABASE: _database,
 }
 

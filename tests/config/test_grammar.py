@@ -114,6 +114,7 @@ def error(text: str | bytes) -> str:
 OURS = (
     "allow_private",
     "check_links",
+    "follow_seed",
     "insecure_tls",
     "rewrite_links",
     "keep_originals",

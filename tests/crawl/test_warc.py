@@ -64,8 +64,8 @@ def crawled(demo_process: Serving, tmp_path_factory: pytest.TempPathFactory) -> 
     folder = tmp_path_factory.mktemp("demo")
     conf, out, state = folder / "larbin.conf", folder / "out", folder / "state"
     conf.write_text(demo_process.conf(out, state, retry_wait=0.2))
-    config = load(str(conf), {}, [("outputMode", "save,warc")])
-    crawl = Crawl(config, tuning=Tuning(warc_file_size=200_000))
+    config = load(str(conf), {}, [("outputMode", "save,warc"), ("warcSize", "200000")])
+    crawl = Crawl(config)
     return Crawled(crawl.run(), crawl, read_log(state / "crawl.jsonl"), out)
 
 

@@ -11,6 +11,7 @@ from larbinpy.storage.state import State
 from tests.support.keywords import effect_of
 from tests.support.smallweb import Web
 from tests.support.smallworld import World, Worlds
+from tests.support.warcs import records, warcs
 
 pytest_plugins = ["tests.support.smallcrawls"]
 pytestmark = pytest.mark.slow
@@ -68,6 +69,26 @@ def test_the_links_of_all_pages_are_noted_unless_keep_links_is_off(
         to = record.hash.one(two_pages.url("a.test/page.html"))
         found = [(url, list(hashes)) for url, hashes in record.pages()]
         assert found == [(two_pages.url("a.test/"), [to])]
+
+
+@effect_of("warcSize", "warcPrefix")
+def test_the_size_and_the_names_of_archives(two_pages: Web, crawl: Worlds) -> None:
+    usual = crawl("outputMode warc")
+    assert len(warcs(usual.folder / "out")) == 1
+    small = crawl("outputMode warc", "warcSize 1", "warcPrefix My-crawl_2")
+    found = warcs(small.folder / "out")
+    assert len(found) == 3  # robots.txt and two pages
+    assert all(file.name.startswith("My-crawl_2_") for file in found)
+
+
+@effect_of("warcDedup")
+def test_what_an_earlier_archive_has_is_referred_to(two_pages: Web, crawl: Worlds) -> None:
+    first = crawl("outputMode warc")
+    [index] = (first.folder / "out").glob("*.cdxj")
+    again = crawl("outputMode warc", f"warcDedup {index}")
+    kinds = [r.kind for r in records(*warcs(again.folder / "out"))]
+    assert kinds.count("revisit") == 2
+    assert again.snapshot("output")["warc"]["revisits"] == 2
 
 
 @effect_of("outputMode")

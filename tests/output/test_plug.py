@@ -292,8 +292,10 @@ def test_a_reply_that_comes_again_goes_on_where_it_was_refused() -> None:
 
 
 def test_an_archive_says_whose_crawl_it_is(tmp_path: Path) -> None:
-    config = Config(output_mode=("save", "warc"), output_dir=str(tmp_path), sender="me")
-    context = make_context(config, wall=lambda: 1_800_000_000.0, warc_file_size=1)
+    config = Config(
+        output_mode=("save", "warc"), output_dir=str(tmp_path), sender="me", warc_size=1
+    )
+    context = make_context(config, wall=lambda: 1_800_000_000.0)
     output = open_outputs(context)
     assert list(output.stats()) == ["warc", "save"]
     for number in range(2):

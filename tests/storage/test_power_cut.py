@@ -285,11 +285,12 @@ def parts_on_disk(folder: Path, mode: str, start: Start) -> Iterator[OnDisk]:
         user_agent="larbinpy",
         sender="operator@example.org",
         output_mode=(mode,),
+        warc_size=3000,
         output_dir=str(folder / "out"),
         state_dir=str(folder / "state"),
     )
     with ExitStack() as closing:
-        tuning = Tuning(warc_file_size=3000, clock=lambda: 0.0, wall=lambda: WALL)
+        tuning = Tuning(clock=lambda: 0.0, wall=lambda: WALL)
         context = Context.open(config, closing, tuning)
         state = State(context.folder)
         state.lock()

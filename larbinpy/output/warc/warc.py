@@ -10,30 +10,44 @@ A resumed crawl fetches the pages since its last checkpoint again, so their reco
 
 The WARC files of one crawl: one that grows, and those that are complete.
 
-``larbinpy_CRAWL-TIME-NUMBER-HOST.warc.gz``, a name after WARC 1.1's Annex C, is a complete
+``PREFIX_CRAWL-TIME-NUMBER-HOST.warc.gz``, a name after WARC 1.1's Annex C, is a complete
 file, and ``.cdxj`` in place of ``.warc.gz`` its sorted index. While a file grows ``.open``
 follows both names. After a kill it can be read up to its torn end.
 """
 
+import errno
+import json
 import os
 import re
+import sqlite3
+from base64 import b32decode, b32encode
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from datetime import datetime
 from typing import NamedTuple, TypedDict
 
 from larbinpy.dns.lookup import Answer
 from larbinpy.output.warc import records
 from larbinpy.output.warc.records import MERGED_LINES, Original, Record, Records, digest
 from larbinpy.page import Outcome, Page, timestamp
-from larbinpy.storage.files import AppendFile, LineFile, create, discard, open_folder
+from larbinpy.storage.files import (
+    AppendFile,
+    LineFile,
+    create,
+    discard,
+    make_folder,
+    open_folder,
+)
 from larbinpy.url import Url
 
 #: Bytes after which the next file is begun (Annex C: 10^9).
 FILE_SIZE = 10**9
+#: The beginning of file names.
+PREFIX = "larbinpy"
 
 _WARC, _INDEX, _OPEN = ".warc.gz", ".cdxj", ".open"
-_NAME = re.compile(r"(larbinpy_[0-9a-f]{8})-\d{17}-(\d{5,})-.*\.(warc\.gz|cdxj)(\.[a-z]+)?")
+_NAME = re.compile(r"([\w.-]+_[0-9a-f]{8})-\d{17}-(\d{5,})-.*\.(warc\.gz|cdxj)(\.[a-z]+)?")
 _NOT_IN_NAMES = re.compile(r"[^\w.-]", re.ASCII)
 
 
@@ -62,6 +76,7 @@ class Series:
         folder: int,
         about: Mapping[str, str],
         *,
+        prefix: str = PREFIX,
         file_size: int = FILE_SIZE,
         merged_lines: int = records.MERGED_LINES,
     ) -> None:
@@ -70,7 +85,7 @@ class Series:
         self._file_size = file_size
         self._merged_lines = merged_lines
         self._records = Records()
-        self._crawl = f"larbinpy_{os.urandom(4).hex()}"
+        self._crawl = f"{prefix}_{os.urandom(4).hex()}"
         self._host = _NOT_IN_NAMES.sub("-", os.uname().nodename) or "localhost"
         self._number = 0
         self._growing: _Growing | None = None
@@ -273,6 +288,91 @@ class _Growing:
 
 #: Payloads that are remembered, the most recently used (some 350 bytes each).
 _ORIGINALS = 100_000
+_REVISIT = "warc/revisit"
+_TABLE = """
+PRAGMA journal_mode=OFF;
+PRAGMA temp_store=MEMORY;
+CREATE TABLE capture (
+    digest TEXT PRIMARY KEY, url TEXT NOT NULL, date TEXT NOT NULL) WITHOUT ROWID;
+BEGIN;
+"""
+
+
+class FirstCaptures:
+    """The first captures of payloads: the `most` last used ones of this run, and earlier ones.
+
+    Those of earlier archives, in `files` of CDXJ, are in a table on the disk, a file in `folder`
+    without a name: millions of captures take no memory, and a kill leaves nothing. Raises OSError
+    if a file has no digest of use.
+    """
+
+    def __init__(self, most: int = _ORIGINALS, files: Sequence[str] = (), folder: str = "") -> None:
+        self._most = most
+        self._known: dict[str, Original] = {}
+        self._base: sqlite3.Connection | None = None
+        if files:
+            make_folder(folder)
+            name = os.path.join(folder, f".{PREFIX}-{os.urandom(4).hex()}")
+            self._base = sqlite3.connect(name, isolation_level=None)
+            self._base.executescript(_TABLE)
+            os.unlink(name)
+            for file in files:
+                self._add(self._base, file)
+            self._base.execute("COMMIT")
+
+    def _add(self, base: sqlite3.Connection, file: str) -> None:
+        found = False
+        for row in _rows(file):
+            base.execute("INSERT OR IGNORE INTO capture VALUES (?, ?, ?)", row)
+            found = True
+        if not found:
+            raise OSError(errno.EINVAL, "no line of CDXJ with a SHA-1 digest (warcDedup)", file)
+
+    def get(self, payload: str) -> Original | None:
+        """The first capture of the payload with this digest."""
+        known = self._known.get(payload)
+        if known is not None or self._base is None:
+            return known
+        command = "SELECT url, date FROM capture WHERE digest = ?"
+        row = self._base.execute(command, (payload,)).fetchone()
+        return None if row is None else Original(*row)
+
+    def note(self, payload: str, original: Original) -> None:
+        """Remember `original` for the payload, which was used now."""
+        self._known.pop(payload, None)
+        self._known[payload] = original
+        if len(self._known) > self._most:
+            del self._known[next(iter(self._known))]
+
+    def close(self) -> None:
+        if self._base is not None:
+            self._base.close()
+
+
+def _rows(file: str) -> Iterator[tuple[str, str, str]]:
+    """Digest, URL and date of the captures in a file of CDXJ; other lines are passed over."""
+    with open(file, "rb") as lines:
+        for line in lines:
+            with suppress(ValueError, LookupError, TypeError, AttributeError):
+                _, stamp, text = line.decode().split(" ", 2)
+                fields = json.loads(text)
+                at = datetime.strptime(stamp, "%Y%m%d%H%M%S")
+                if fields["mime"] != _REVISIT and fields["url"].startswith("http"):
+                    yield _in_base32(fields["digest"]), fields["url"], f"{at.isoformat()}Z"
+
+
+def _in_base32(found: str) -> str:
+    """A SHA-1 digest as `digest` writes it; other programs leave out its name, or write it in hex.
+
+    Raises ValueError for other digests.
+    """
+    text = found.removeprefix("sha1:")
+    raw = bytes.fromhex(text) if len(text) == 40 else b32decode(text)
+    if len(raw) != 20:
+        raise ValueError(found)
+    return f"sha1:{b32encode(raw).decode()}"
+
+
 #: Names whose addresses are remembered until something is fetched from them (some 350 bytes each);
 #: names of links are resolved long before that.
 _ANSWERS = 50_000
@@ -289,8 +389,8 @@ class WarcOutput:
     """WARC files in `directory`, which is made if it is missing; several crawls may share it.
 
     `about` are fields of the warcinfo records; `wall` returns the Unix time. After `file_size`
-    bytes a new file is begun. `originals` payloads and `answers` names are remembered;
-    `merged_lines` lines of an index are merged in a step.
+    bytes a new file is begun, and the names of all begin with `prefix`. `originals` are closed with
+    it; `answers` names are remembered; `merged_lines` lines of an index are merged in a step.
     """
 
     def __init__(
@@ -299,16 +399,19 @@ class WarcOutput:
         about: Mapping[str, str],
         wall: Callable[[], float],
         *,
+        prefix: str = PREFIX,
         file_size: int = FILE_SIZE,
-        originals: int = _ORIGINALS,
+        originals: FirstCaptures | None = None,
         answers: int = _ANSWERS,
         merged_lines: int = MERGED_LINES,
     ) -> None:
         self._wall = wall
         self._folder = open_folder(directory)
-        self._series = Series(self._folder, about, file_size=file_size, merged_lines=merged_lines)
-        self._most_originals, self._most_answers = originals, answers
-        self._originals: dict[str, Original] = {}
+        self._series = Series(
+            self._folder, about, prefix=prefix, file_size=file_size, merged_lines=merged_lines
+        )
+        self._originals = FirstCaptures() if originals is None else originals
+        self._most_answers = answers
         self._answers: dict[str, _LookUp] = {}
         self._captures = self._revisits = self._bytes = 0
 
@@ -355,13 +458,7 @@ class WarcOutput:
         self._captures += 1
         self._revisits += original is not None
         if page.body and not page.truncated:
-            self._remember(payload, original or Original(page.url.href, date))
-
-    def _remember(self, payload: str, original: Original) -> None:
-        self._originals.pop(payload, None)
-        self._originals[payload] = original
-        if len(self._originals) > self._most_originals:
-            del self._originals[next(iter(self._originals))]
+            self._originals.note(payload, original or Original(page.url.href, date))
 
     # As a part of the state:
 
@@ -380,6 +477,7 @@ class WarcOutput:
             self._series.close()
         finally:
             os.close(self._folder)
+            self._originals.close()
 
 
 def _date(at: float) -> str:

@@ -14,7 +14,8 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from larbinpy.dns.lookup import Answer
-from larbinpy.output.warc.warc import WarcOutput
+from larbinpy.output.warc.records import Original
+from larbinpy.output.warc.warc import FirstCaptures, WarcOutput
 from larbinpy.page import Outcome, Page
 from larbinpy.url import Url
 from tests.support.faultydisk import CHANGES, FaultyDisk, Killed
@@ -49,7 +50,7 @@ def outputs(tmp_path: Path) -> Iterator[Outputs]:
     """Make outputs of one folder; closes the files of those that a test did not close."""
     made: list[WarcOutput] = []
 
-    def make(**sizes: int) -> WarcOutput:
+    def make(**sizes: Any) -> WarcOutput:
         made.append(WarcOutput(tmp_path, ABOUT, Clock(), **sizes))
         return made[-1]
 
@@ -181,7 +182,7 @@ def test_empty_and_truncated_payloads_have_no_revisits(
 def test_payloads_are_remembered_by_their_last_use(
     outputs: Outputs,
 ) -> None:
-    output = outputs(originals=2)
+    output = outputs(originals=FirstCaptures(2))
     for body in (b"a", b"b", b"a", b"c", b"a", b"b"):
         output.loaded(page(0, body))
     # b was forgotten for c; a was used in between.
@@ -517,3 +518,56 @@ def test_a_full_disk_leaves_whole_records_and_lets_the_page_come_again(tmp_path:
         output.close()
         assert numbers(folder) == [*range(8)], nth
         check_indexes(folder)
+
+
+def test_payloads_of_earlier_archives_are_revisits(tmp_path: Path, outputs: Outputs) -> None:
+    output = outputs()
+    for number in range(3):
+        output.loaded(page(number))
+    output.close()
+    [index] = tmp_path.glob("*.cdxj")
+    first = next(r for r in records(*warcs(tmp_path)) if r.url == "http://h/1")
+    earlier = FirstCaptures(files=[str(index), str(index)], folder=str(tmp_path))
+    assert not list(tmp_path.glob(".*"))
+    second = outputs(originals=earlier, prefix="second.day")
+    second.loaded(page(1, host="other"))
+    second.loaded(page(7))
+    second.close()
+    [file] = tmp_path.glob("second.day_*.warc.gz")
+    found = [r for r in records(file) if r.kind in ("response", "revisit")]
+    assert [(r.kind, r.url) for r in found] == [
+        ("revisit", "http://other/1"),
+        ("response", "http://h/7"),
+    ]
+    fields = found[0].fields
+    assert fields["WARC-Refers-To-Target-URI"] == "http://h/1"
+    # An index has whole seconds.
+    assert fields["WARC-Refers-To-Date"] == first.fields["WARC-Date"][:19] + "Z"
+    assert fields["WARC-Payload-Digest"] == first.fields["WARC-Payload-Digest"]
+
+
+@pytest.mark.parametrize(
+    ("digest", "found"),
+    [
+        ("sha1:AAAQEAYEAUDAOCAJBIFQYDIOB4IBCEQT", True),
+        ("AAAQEAYEAUDAOCAJBIFQYDIOB4IBCEQT", True),
+        ("sha1:000102030405060708090a0b0c0d0e0f10111213", True),
+        ("sha256:" + "0" * 64, False),
+        ("-", False),
+    ],
+)
+def test_digests_of_other_programs_are_understood(tmp_path: Path, digest: str, found: bool) -> None:
+    fields = {"url": "http://h/", "mime": "text/html", "digest": digest}
+    lines = [f"h)/ 20260131235959 {json.dumps(fields)}", "!meta 0 {}", "h)/ 2026"]
+    revisit = fields | {"mime": "warc/revisit", "digest": "sha1:" + "A" * 32}
+    index = tmp_path / "i.cdxj"
+    index.write_text("\n".join([*lines, f"h)/ 20260131235959 {json.dumps(revisit)}\n"]))
+    if not found:
+        with pytest.raises(OSError, match=r"no line of CDXJ with a SHA-1 digest"):
+            FirstCaptures(files=[str(index)], folder=str(tmp_path))
+        return
+    earlier = FirstCaptures(files=[str(index)], folder=str(tmp_path))
+    original = earlier.get("sha1:AAAQEAYEAUDAOCAJBIFQYDIOB4IBCEQT")
+    assert original == Original("http://h/", "2026-01-31T23:59:59Z")
+    assert earlier.get("sha1:" + "A" * 32) is None
+    earlier.close()
