@@ -346,6 +346,8 @@ _XML = re.compile(
 )
 
 
+#: Ends of types that are XML; the last is that of XSLT in browsers.
+_XML_TYPES = ("+xml", "/xml", "/xsl")
 #: Labels that servers use as a default; the bytes and the place of a body say more.
 _VAGUE = UNKNOWN | {"text/html", "text/css", "text/plain"}
 #: Beginnings of files that are no text (MIME Sniffing standard, section 6, and others), by name.
@@ -403,7 +405,7 @@ def read_body(page: Page, out: Collector) -> _Steps:
         return _read_css(body, charset, out)
     if kind == "application/manifest+json" or _is_manifest(page):
         return read_manifest(body, out)
-    if kind.endswith(("+xml", "/xml")):
+    if kind.endswith(_XML_TYPES):
         return (yield from _read_xml(page, out))
     if kind in UNKNOWN or kind in _GZIP:
         return (yield from read_unlabelled(page, out)) if _is_markup(body) else None
@@ -421,7 +423,7 @@ def may_link(page: Page) -> bool:
         return _is_feed(next(xml.gunzip([page.body]), b""))
     if kind in UNKNOWN or kind in _GZIP:
         return _is_markup(page.body) or _is_manifest(page)
-    return kind.endswith(("+xml", "/xml")) or _is_manifest(page) or _is_text_sitemap(page)
+    return kind.endswith(_XML_TYPES) or _is_manifest(page) or _is_text_sitemap(page)
 
 
 def is_sitemap(page: Page) -> bool:
@@ -530,7 +532,7 @@ def form_of(page: Page) -> Form | None:
     """Return the form of the body of `page`; None if it is not rewritten."""
     kind = type_of(page)
     form = _FORMS.get(kind)
-    if form is None and kind.endswith(("+xml", "/xml")):
+    if form is None and kind.endswith(_XML_TYPES):
         encoding, _ = xml.encoding_of(page.body, page.http_charset)
         is_shown = xml.root_name(page.body, encoding) in _SHOWN
         return Form.XML if is_shown or b"<?xml-stylesheet" in page.body[:_HEAD] else None
@@ -556,7 +558,9 @@ def type_of(page: Page) -> str:
     if is_xml(body):
         return _xml_type(page)
     if kind != "text/html":
-        return "text/html" if is_markup else ""
+        # An empty one may lead on.
+        leads = not body and page.header("refresh") is not None
+        return "text/html" if is_markup or leads else ""
     # A script or the like that has the default type of its server.
     is_other = page.url.requisite and body.strip() and not _PAGE.match(body)
     return "" if is_other or _is_binary(body) else kind

@@ -17,6 +17,9 @@ _TOKEN = re.compile(rf"/\*(?:.*?\*/|.*)|{_DOUBLE}|{_SINGLE}|\\.|[@()\"']", re.DO
 _IMPORT = re.compile(
     rf"@import(?:[ \t\n\f\r]|/\*.*?\*/)*+(?:{_DOUBLE}|{_SINGLE})", re.DOTALL | re.IGNORECASE
 )
+#: What stands before the URL of an @import, in so many characters.
+_IMPORTED = re.compile(r"@import\s*(?:url\(\s*)?[\"']?\Z", re.IGNORECASE)
+_NEAR = 40
 #: The name of a namespace looks like a URL, but is none.
 _NAMESPACE = re.compile(
     rf"@namespace\b[^;\"'{{}}]*+(?:{_DOUBLE}|{_SINGLE})?[^;\"'{{}}]*+", re.DOTALL | re.IGNORECASE
@@ -59,6 +62,14 @@ def css_urls(text: str) -> list[str]:
     empty URL means no resource and is left out.
     """
     return [url for url in (_unescape(text[start:end]) for start, end in _spans(text)) if url]
+
+
+def css_links(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield the URLs of `css_urls`, and whether each is that of another sheet (`@import`)."""
+    for start, end in _spans(text):
+        url = _unescape(text[start:end])
+        if url:
+            yield url, _IMPORTED.search(text, max(0, start - _NEAR), start) is not None
 
 
 def replace_css_urls(text: str, replace: Callable[[str], str | None]) -> Steps[str]:

@@ -17,7 +17,7 @@ from turbohtml import Document, Element
 
 from larbinpy.parse import grammars
 from larbinpy.parse.charset import document, fragment, query_encoder
-from larbinpy.parse.css import css_urls
+from larbinpy.parse.css import css_links
 from larbinpy.parse.grammars import meta_refresh, srcset
 from larbinpy.parse.link import (
     CheckCollector,
@@ -114,8 +114,8 @@ def collect_xlink(tag: str, reference: str | None, out: Collector) -> None:
 
 def collect_css(text: str, out: Collector) -> None:
     """Add the links of a style sheet or attribute."""
-    for url in css_urls(text):
-        out.add(url, Kind.REQUISITE)
+    for url, is_sheet in css_links(text):
+        out.add(url, Kind.SHEET if is_sheet else Kind.REQUISITE)
 
 
 def _add(reference: str | None, kind: Kind, out: Collector) -> None:

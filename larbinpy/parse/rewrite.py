@@ -34,7 +34,7 @@ from larbinpy.parse.body import Form, form_of, header_text
 from larbinpy.parse.charset import BodyText, document, query_encoder, sheet
 from larbinpy.parse.css import css_replacements, replace_css_urls
 from larbinpy.parse.grammars import replace_srcset, split_refresh
-from larbinpy.parse.xml import encoding_of
+from larbinpy.parse.xml import TRANSFORMS, encoding_of, root_name
 from larbinpy.url import MAX_LENGTH, parse, resolve
 
 #: Attributes that are references or hold references.
@@ -52,7 +52,7 @@ _SELECTOR = ",".join(
 _WANTED = (
     frozenset(_HOLDERS)
     | {*grammars.PAINTS, "rel", "http-equiv", "content", "integrity", "crossorigin"}
-    | {"method", "formmethod"}
+    | {"method", "formmethod", "charset"}
 )
 #: Characters that the parser gets at once: 3 ms.
 _CHUNK = 128 * 1024
@@ -260,6 +260,14 @@ def _marked_tag(tag: re.Match[str]) -> Marked:
 #: gives it; None if it has no file.
 ReferenceTo = Callable[[str], str | None]
 
+#: From a canonical URL to the encoding that HTTP said for its file.
+CharsetOf = Callable[[str], str | None]
+
+
+def _unsaid(_url: str) -> None:
+    return None
+
+
 #: Elements handled in a step (5 ms).
 _STEP = 256
 
@@ -307,8 +315,13 @@ def rewrite(page: Page, reference_to: ReferenceTo) -> bytes:
     return run_to_end(rewriting(page, reference_to, form_of(page)))
 
 
-def rewriting(page: Page, reference_to: ReferenceTo, form: Form | None) -> Steps[bytes]:
+def rewriting(
+    page: Page, reference_to: ReferenceTo, form: Form | None, charset_of: CharsetOf = _unsaid
+) -> Steps[bytes]:
     """As `rewrite`, in steps: a page of some megabytes takes half a second.
+
+    A script whose encoding HTTP said, by `charset_of`, gets an attribute that says it, unless it is
+    that of the page.
 
     A step takes some milliseconds. Decoding, selecting from HTML's tree, joining and encoding
     are one call of a library each: 2 to 15 ms for a megabyte.
@@ -316,6 +329,8 @@ def rewriting(page: Page, reference_to: ReferenceTo, form: Form | None) -> Steps
     A page that cannot be decoded or encoded is returned unchanged.
     """
     try:
+        if form is Form.HTML:
+            return (yield from _rewrite_html(page, reference_to, charset_of))
         return (yield from _REWRITERS[form](page, reference_to))
     except (UnicodeError, LookupError):
         return page.body
@@ -335,13 +350,14 @@ def _rewrite_css(page: Page, reference_to: ReferenceTo) -> Steps[bytes]:
     return original.with_replaced([*filter(None, [rule]), *found])
 
 
-def _rewrite_html(page: Page, reference_to: ReferenceTo) -> Steps[bytes]:
+def _rewrite_html(page: Page, reference_to: ReferenceTo, charset_of: CharsetOf) -> Steps[bytes]:
     name = page.charset or document(page.body, page.http_charset).encoding
     original = BodyText.of(page.body, name)
     yield
     base, marked = yield from read_marked_html(original.text)
     references = _References(page.url.href, reference_to, base)
     references.encode = query_encoder(name)
+    references.charset_of = lambda url: _other_charset(charset_of(url), original.name)
     edits = Edits(original.text)
     loads = yield from _edit_all(edits, marked, references)
     head = head_of(original.text)
@@ -358,6 +374,9 @@ def _rewrite_xml(page: Page, reference_to: ReferenceTo) -> Steps[bytes]:
     parser, name = encoding_of(page.body, page.http_charset)
     original = BodyText.of(page.body, name)
     base, marked = yield from read_marked_xml(original.text)
+    if root_name(page.body, parser) in TRANSFORMS:
+        # Its other elements are those of the documents that it makes, elsewhere.
+        marked = (element for element in marked if element.tag in ("include", "import"))
     references = _References(page.url.href, reference_to, base)
     edits = Edits(original.text)
     yield from _edit_all(edits, marked, references)
@@ -367,11 +386,16 @@ def _rewrite_xml(page: Page, reference_to: ReferenceTo) -> Steps[bytes]:
 
 
 _REWRITERS: dict[Form | None, Callable[[Page, ReferenceTo], Steps[bytes]]] = {
-    Form.HTML: _rewrite_html,
     Form.XML: _rewrite_xml,
     Form.CSS: _rewrite_css,
     None: _rewrite_nothing,
 }
+
+
+def _other_charset(said: str | None, name: str) -> str:
+    """The encoding that HTTP said, if it is another than `name`; else empty."""
+    found = charset.named(said) if said else None
+    return "" if found is None or found.lower() == name else found.lower()
 
 
 def head_of(text: str) -> int:
@@ -411,6 +435,8 @@ class _References:
         self._found: dict[str, tuple[str | None, bool]] = {}
         self.encode: Callable[[str], str] | None = None
         self._page = url
+        #: The encoding of a script at a URL if it is not that of the page; else empty.
+        self.charset_of: CharsetOf = _unsaid
         #: Whether the last form uses GET.
         self.gets = True
 
@@ -419,7 +445,7 @@ class _References:
         if base is None:
             return self
         inner = _References(self._base, self._reference_to, base)
-        inner.encode, inner._page = self.encode, self._page
+        inner.encode, inner._page, inner.charset_of = self.encode, self._page, self.charset_of
         return inner
 
     def new(self, reference: str) -> str | None:
@@ -435,6 +461,11 @@ class _References:
         if not action.strip(_BLANKS):
             return None if gets else self._page
         return self.new(action) if gets else self.absolute(action)
+
+    def charset(self, reference: str) -> str:
+        """The encoding of the script that `reference` leads to, if it has to be said."""
+        href = self._resolved(reference)
+        return (href and self.charset_of(resolve(href) or "")) or ""
 
     def is_local(self, reference: str) -> bool:
         """Whether `reference` leads to a stored file."""
@@ -533,6 +564,10 @@ def _edit(element: Marked, edits: Edits, references: _References, within: int) -
         if name in values:
             edits.put(element, name, (yield from _lazy(values[name], references)))
     _edit_targets(element, edits, references)
+    if element.tag == "script" and "src" in values:
+        said = "charset" not in values and references.charset(values["src"])
+        if said:
+            edits.insert(element.whole[0] + len("<script"), f' charset="{said}"')
     if local:
         for name in _CHECKS:
             if name in values:

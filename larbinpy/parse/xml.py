@@ -37,7 +37,8 @@ SAFE: dict[str, Any] = {
 }
 
 _XLINK_HREF = "{http://www.w3.org/1999/xlink}href"
-#: Elements of XSLT that include another file.
+#: Root elements of XSLT, and those that include another file.
+TRANSFORMS = ("stylesheet", "transform")
 _INCLUDING = frozenset(
     f"{{http://www.w3.org/1999/XSL/Transform}}{name}" for name in ("include", "import")
 )
@@ -125,6 +126,7 @@ def read_tree(body: bytes, encoding: str | None, out: Collector) -> bool:
         with suppress(UnicodeDecodeError):
             read(root, out)
     found: Any = _INTERESTING(root)
+    is_transform = local_name(root) in TRANSFORMS
     for element in found:
         if out.full:
             break
@@ -132,10 +134,22 @@ def read_tree(body: bytes, encoding: str | None, out: Collector) -> bool:
         with suppress(UnicodeDecodeError):
             if isinstance(out, CheckCollector):
                 out.element = _Spot(element)
-            _read_element(element, out)
+            get = _certain(element.get) if is_transform else element.get
+            _read_element(element, get, out)
     if out.checked is not None and local_name(root) == "html":
         out.checked.parts = {each.get("id") for each in root.iterfind(".//*[@id]")}
     return True
+
+
+def _certain(get: html.Get) -> html.Get:
+    """`get` without references that depend on the document that is transformed."""
+
+    def value(name: str) -> str | None:
+        found = get(name)
+        is_certain = found is not None and found.startswith(("/", "http")) and "{" not in found
+        return found if is_certain or name not in html.ATTRIBUTES else None
+
+    return value
 
 
 class _Spot:
@@ -163,10 +177,10 @@ def tree_of(body: bytes, encoding: str | None) -> Any:
     return None if root is None or (faulty and local_name(root) == "html") else root
 
 
-def _read_element(element: Any, out: Collector) -> None:
-    tag, get = local_name(element), element.get
+def _read_element(element: Any, get: html.Get, out: Collector) -> None:
+    tag = local_name(element)
     if element.tag in _INCLUDING:
-        out.add(get("href") or "", Kind.REQUISITE)
+        out.add(element.get("href") or "", Kind.REQUISITE)
         return
     reader = html.READERS.get(tag)
     if reader is not None:

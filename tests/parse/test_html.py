@@ -75,7 +75,7 @@ def kinds(markup: str, agent: str = "larbinpy") -> list[tuple[str, str]]:
         ("<meta http-equiv=Refresh content='1 url=x'>", [("x", "PAGE")]),
         ("<meta http-equiv=refresh content=1>", []),
         ("<p style='background:url(x)'>", [("x", "REQUISITE")]),
-        ("<style>@import 'x'; a{b:url(y)}</style>", [("x", "REQUISITE"), ("y", "REQUISITE")]),
+        ("<style>@import 'x'; a{b:url(y)}</style>", [("x", "SHEET"), ("y", "REQUISITE")]),
         ("<body background=x><table background=y>", [("x", "IMAGE"), ("y", "IMAGE")]),
         ("<a href=x ping=no>", [("x", "PAGE")]),
         ("<img longdesc=x lowsrc=y dynsrc=z>", [("y", "IMAGE"), ("z", "REQUISITE"), ("x", "PAGE")]),
@@ -92,6 +92,10 @@ def kinds(markup: str, agent: str = "larbinpy") -> list[tuple[str, str]]:
             [("x.js", "REQUISITE"), ("y.js", "REQUISITE"), ("z.js", "REQUISITE")],
         ),
         ("<script>import './x.js'</script>", []),
+        (
+            "<style>@import 'x';@import url(y) print;a{b:url(z)}</style>",
+            [("x", "SHEET"), ("y", "SHEET"), ("z", "REQUISITE")],
+        ),
         (
             '<script type=importmap>{"imports": {"a": "./x.js", "b/": "/b/"},'
             ' "scopes": {"/c/": {"a": "./y.js"}}}</script>',

@@ -139,6 +139,18 @@ def test_a_base_is_obeyed_and_removed() -> None:
     assert rewritten(text) == after
 
 
+def test_a_transformation_is_rewritten_where_it_includes_others() -> None:
+    """Its other elements are those of the documents that it makes."""
+    xsl = (
+        '<xsl:stylesheet xmlns:xsl="http://www.w3.org/1999/XSL/Transform"><xsl:include href="{}"/>'
+        '<xsl:import href="{}"/><a href="b"/><xsl:template match="/"><img src="{{@x}}"/>'
+        "</xsl:template></xsl:stylesheet>"
+    )
+    before, after = xsl.format("b", "/a/b"), xsl.format("b.html", "b.html")
+    for type_ in ("text/xsl", "application/xslt+xml", "application/xml"):
+        assert rewritten(before, type_) == after
+
+
 @pytest.mark.parametrize(
     ("text", "after"),
     [

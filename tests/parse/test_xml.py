@@ -135,7 +135,7 @@ XHTML = """<?xml version="1.0"?><?xml-stylesheet href="/s.css"?>
 IN_XHTML = [
     ("s.css", "SHEET"),
     ("b/s.js", "REQUISITE"),
-    ("b/i.css", "REQUISITE"),
+    ("b/i.css", "SHEET"),
     ("b/x", "PAGE"),
     ("b/y", "PAGE"),
     ("b/z", "IMAGE"),
@@ -263,6 +263,20 @@ def test_ampersands_are_mended_across_chunks() -> None:
         assert found(f"{body}</urlset>")[-1] == ("end", "PAGE")
     short = "<urlset><loc>http://h.example/?a&b&amp;c&copy=1</loc></urlset>"
     assert found(short) == [("?a&b&c&copy=1", "PAGE")]
+
+
+def test_a_transformation_includes_others() -> None:
+    body = (
+        '<xsl:transform xmlns:xsl="http://www.w3.org/1999/XSL/Transform"><xsl:include href="i"/>'
+        '<xsl:import href="/j"/><img src="{@x}"/><img src="/{@y}"/><img src="here"/>'
+        '<link rel="stylesheet" href="/s"/></xsl:transform>'
+    )
+    expected = [("dir/i", "REQUISITE"), ("j", "REQUISITE"), ("s", "SHEET")]
+    for type_ in ("text/xsl", "application/xslt+xml", "text/xml"):
+        assert found(body, type_) == expected
+    page = "<?xml-stylesheet type='text/xsl' href='x'?><?xml-stylesheet href='y'?><doc/>"
+    sheets = {("dir/x", "REQUISITE"), ("dir/y", "SHEET")}
+    assert set(found(page, "application/xml")) == sheets
 
 
 @pytest.mark.parametrize("half", ["&#xd800;", "&#57343;"])

@@ -84,7 +84,9 @@ class Relinking:
         page = Page(
             Url(entry.url, 0), Outcome.SUCCESS, 200, entry.headers, original, charset=entry.charset
         )
-        body = yield from rewriting(page, relative.to(entry.path), Form(entry.form))
+        body = yield from rewriting(
+            page, relative.to(entry.path), Form(entry.form), self._catalog.charset_of
+        )
         if self._catalog.get(entry.url) != entry:
             return  # it was fetched again between the steps; the next pass rewrites it
         if self._keep and body != original:
@@ -220,6 +222,8 @@ _LASTING = frozenset(
     | {"x-robots-tag"}
 )
 _LONGEST_HEADER = 2000
+#: Those of them that are never sent back.
+_OURS = frozenset({"content-disposition"})
 #: Headers with which a server can be asked whether a page has changed, and the request headers.
 _CONDITIONS = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
 #: Bytes of a large file, which takes more than a few milliseconds to read. If it did not change, it
@@ -360,7 +364,7 @@ class BrowsableMirror:
 
     def _entry(self, page: Page) -> Entry:
         form, kind = form_of(page), type_of(page)
-        headers = [(n, v) for n, v in page.headers if n in _LASTING and _is_safe(v)]
+        headers = [(n, v) for n, v in page.headers if n in _LASTING and (n in _OURS or _is_safe(v))]
         if kind != page.type:
             # Its label is a default of the server.
             headers = [(n, v) for n, v in headers if n != "content-type"]

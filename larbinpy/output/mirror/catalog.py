@@ -486,6 +486,14 @@ class Catalog:
         row = self.base.first("SELECT path FROM page WHERE url = ?", url)
         return None if row is None else str(row[0])
 
+    def charset_of(self, url: str) -> str | None:
+        """The encoding that HTTP said for the file that a link to `url` leads to."""
+        for target in self.chain(url):
+            entry = self.get(target)
+            if entry is not None:
+                return declared_type(entry.headers)[1]
+        return None
+
     def chain(self, url: str) -> list[str]:
         """Return where `url` leads, by redirects and by `fold`, the last one first, `url` last."""
         return [target for target, _ in self._hops(url)[::-1]]

@@ -113,6 +113,22 @@ def test_a_redirect_leads_to_a_part_of_a_page(tmp_path: Path) -> None:
     mirror.close()
 
 
+def test_a_script_says_its_encoding_if_it_is_not_that_of_the_page(tmp_path: Path) -> None:
+    body = (
+        "<meta charset=big5><script src=a></script><script src=b></script><script src=c></script>"
+    )
+    write(
+        tmp_path,
+        page("http://h/", body),
+        page("http://h/a", "x", "text/javascript; charset=UTF8"),
+        page("http://h/b", "x", "text/javascript; charset=big5"),
+        page("http://h/c", "x", "text/javascript"),
+    )
+    after = '<meta charset=big5><script charset="utf-8" src="a.js"></script>'
+    after += '<script src="b.js"></script><script src="c.js"></script>'
+    assert files(tmp_path)["h/index.html"] == after
+
+
 def test_a_refresh_of_the_header_is_in_the_page(tmp_path: Path) -> None:
     body = "<!doctype html><p>x"
     write(
@@ -122,7 +138,11 @@ def test_a_refresh_of_the_header_is_in_the_page(tmp_path: Path) -> None:
         page("http://h/again", body, "text/html", "refresh: 30"),
         page("http://h/x?a", "x"),
     )
+    empty = page("http://h/empty", "", "", "refresh: 0; url=away")
+    empty.body = b""
+    write(tmp_path, empty)
     found = files(tmp_path)
+    assert found["h/empty.html"] == '<meta http-equiv="refresh" content="0; url=away.html">'
     said = '<!doctype html><meta http-equiv="refresh" content="{}"><p>x'
     assert found["h/index.html"] == said.format("0; url=x%3Fa.html")
     assert found["h/away.html"] == said.format("5; url=http://o/?a&amp;b")
