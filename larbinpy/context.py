@@ -3,6 +3,7 @@
 Users cannot change its sizes and system calls; tests pass others.
 """
 
+import os
 import resource
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -27,6 +28,15 @@ def raise_open_files(wanted: int) -> int:
     return limit
 
 
+def free_bytes(folder: str) -> int:
+    """The bytes that users may still write on the disk of a folder, or where it will be made."""
+    path = os.path.abspath(folder)
+    while not os.path.exists(path):
+        path = os.path.dirname(path)
+    found = os.statvfs(path)
+    return found.f_bavail * found.f_frsize
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tuning:
     """Sizes of a crawl, times in seconds, and the clocks and system calls that it depends on."""
@@ -43,6 +53,8 @@ class Tuning:
     grace: float = 10.0
     #: Raises the limit of open files to a number, as far as possible; returns the limit.
     open_files: Callable[[int], int] = raise_open_files
+    #: The bytes that are free at a folder, which may not be there yet.
+    free_bytes: Callable[[str], int] = free_bytes
     #: Whether requests may be sent to an address without allowPrivate.
     is_public: Callable[[str], bool] = is_public
     clock: Clock = clock

@@ -78,6 +78,7 @@ class Ending(Enum):
     FINISHED = ("finished", 0)
     LIMIT_PAGE = ("limitPage", 0)
     LIMIT_TIME = ("limitTime", 0)
+    LIMIT_KEPT = ("limitKept", 0)
     DISK = ("disk", 3)
     NOTHING = ("no page could be fetched", 4)
     UNKEPT = ("no page was kept", 4)

@@ -263,6 +263,10 @@ def left_out_in_words(name: str) -> str:
     return _LEFT_OUT.get(name, name)
 
 
+#: Characters of a rule in a list of reasons.
+_LONGEST_RULE = 80
+
+
 def left_out_reasons(outcomes: Mapping[str, int], left: Mapping[str, Any]) -> list[tuple[int, str]]:
     """The links, pages and URLs that were not fetched or not kept: their numbers, and why.
 
@@ -274,11 +278,16 @@ def left_out_reasons(outcomes: Mapping[str, int], left: Mapping[str, Any]) -> li
         (left["robots"], "by robots.txt"),
         (private, "by their address, which is not public (allowPrivate)"),
         (limited, "by limits by site (limitPageBySite, limitBytesBySite)"),
-        *((count, f"by {rule}") for rule, count in left["rules"].items()),
+        *((count, f"by {_cut(rule)}") for rule, count in left["rules"].items()),
         *((count, _left_out_in_words(name)) for name, count in left["limits"].items()),
         *((n, f"parts of pages: {left_out_in_words(k)}") for k, n in left.get("parts", {}).items()),
     ]
     return [row for row in rows if row[0]]
+
+
+def _cut(rule: str) -> str:
+    """A rule so that it fits into a line."""
+    return rule if len(rule) <= _LONGEST_RULE else f"{rule[: _LONGEST_RULE - 3]}..."
 
 
 def _left_out_in_words(name: str) -> str:

@@ -365,6 +365,8 @@ class Stats:
         self.refusals: deque[Fate] = deque(maxlen=_RECENT)
         #: The last URLs that other visitors do not get either.
         self.broken: deque[Fate] = deque(maxlen=_LINKS)
+        #: Pages that went to the outputs.
+        self.kept = 0
         #: Seeds that were not fetched, and the lines about them that were not said yet.
         self.seeds_lost = 0
         self._seed_lines: list[str] = []

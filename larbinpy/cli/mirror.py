@@ -196,7 +196,7 @@ _MIRROR = (
 #: leave out parts of the site, end the crawl early, or use the ports of the other crawl.
 _IGNORED = (
     *("stay", "noExternalLinks", "limitToDomain", "forbiddenExtensions", "specificSearch"),
-    *("pageNoDuplicate", "checkLinks", "limitTime", "limitPage", "limitPageBySite"),
+    *("pageNoDuplicate", "checkLinks", "limitTime", "limitPage", "limitKept", "limitPageBySite"),
     *("limitBytesBySite", "httpPort", "inputPort"),
 )
 

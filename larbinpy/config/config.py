@@ -256,11 +256,12 @@ class Config:
         (
             "accept",
             ACCEPT,
-            "fetch URLs that match a glob, /regex/, host:, domain:, depth:, hops:, type: or size:; "
-            "the first accept or reject that matches decides",
+            "fetch URLs that match a glob, /regex/, host:, domain:, depth:, hops:, type: or size:, "
+            "or a pattern in @FILE; the first accept or reject that matches decides",
         ),
         ("reject", REJECT, "do not fetch URLs that match; patterns as for accept"),
     )
+    seed_rules: bool = setting("seedRules", SWITCH, False, "apply accept and reject to seeds, too")
     stay: str = setting(
         "stay",
         choice("any", "page", "prefix", "host", "domain"),
@@ -351,6 +352,18 @@ class Config:
     )
     limit_page: int = setting(
         "limitPage", count(), 0, "end each run after this many pages; 0 is no limit", live=True
+    )
+    limit_kept: int = setting(
+        "limitKept",
+        count(),
+        0,
+        "end each run once this many pages went to the outputs; 0 is no limit",
+    )
+    min_free: int = setting(
+        "minFree",
+        size(0, 1 << 60),
+        0,
+        "room to leave on the disks of outputDir and stateDir; below it, the crawl waits",
     )
     limit_page_by_site: int = setting(
         "limitPageBySite", count(), 0, "most pages of one site; 0 is no limit", by_site=True

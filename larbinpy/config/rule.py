@@ -1,17 +1,18 @@
 """Rules (`accept`, `reject`): their conditions, parsed and checked when they are read."""
 
+import os
 import re
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property, partial
 from typing import Any
 
-from larbinpy.config.kinds import ValueKind, plain, quote, show_size, size
+from larbinpy.config.kinds import ValueKind, decoded, plain, quote, show_size, size
 from larbinpy.config.patterns import HostPattern, canonical, host_name, is_suffix, registered_domain
+from larbinpy.url import hash64, resolve
 
-#: Characters of one condition. A longer one would be no pattern that somebody wrote.
-_LONGEST = 2000
 #: Memory for one regular expression, compiled (bytes). RE2 refuses a larger one.
 REGEX_MEMORY = 1 << 20
 
@@ -101,7 +102,119 @@ class Type:
         return f"type:{self.text}"
 
 
-Condition = Glob | Regex | Host | Domain | Number | Type
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The patterns in a file, one a line: one of them has to match. Made by `read`.
+
+    A file may have a hundred thousand. Most are hosts, or globs whose only wildcard is `**` at the
+    end; these are beginnings of the `address_key` of each URL that they match.
+    """
+
+    path: str
+    #: Of the patterns. Rules with the same file, as it was at the same time, are equal.
+    digest: int
+    #: Sorted; none begins with another one.
+    keys: tuple[bytes, ...] = field(compare=False, repr=False)
+    #: All other patterns.
+    others: tuple["Condition", ...] = field(compare=False, repr=False)
+
+    @classmethod
+    def read(cls, path: str) -> "Listed":
+        """The patterns of a file. Raises ValueError with the line of one that is none."""
+        keys: list[bytes] = []
+        others: dict[Condition, None] = {}
+        text = _text_of(path)
+        for number, line in enumerate(text.splitlines(), 1):
+            word = _COMMENT.sub("", line).strip()
+            if word:
+                try:
+                    _sort_in(word, keys, others)
+                except ValueError as error:
+                    raise ValueError(f"{path}:{number}: {error}") from None
+        if not (keys or others):
+            raise ValueError(f"{path} has no pattern")
+        return cls(path, hash64(text.encode(errors="replace")), _prefix_free(keys), tuple(others))
+
+    def show(self) -> str:
+        return f"@{self.path}"
+
+    def covers(self, key: bytes) -> bool:
+        """Whether a host or the beginning of an address in it is that of a URL, by its key."""
+        place = bisect_right(self.keys, key)
+        return place > 0 and key.startswith(self.keys[place - 1])
+
+
+Condition = Glob | Regex | Host | Domain | Number | Type | Listed
+
+_COMMENT = re.compile(r"(?:^|\s)#.*")
+#: Bytes read of a file of patterns: room for a million.
+_MOST_LISTED = 64 << 20
+#: A host in canonical spelling that is a name, and the address below one.
+_PLAIN_HOST = re.compile(r"(?:host:)?((?:[a-z0-9_-]+\.)+[a-z][a-z0-9_-]*)", re.ASCII).fullmatch
+_PLAIN_PREFIX = re.compile(
+    r"(https?://[a-z0-9._-]+(?::\d+)?/[\w./~,;=&+!$()@:-]*)\*\*", re.ASCII
+).fullmatch
+
+
+def _text_of(path: str) -> str:
+    try:
+        with open(os.path.expanduser(path), "rb") as file:
+            data = file.read(_MOST_LISTED + 1)
+    except OSError as error:
+        raise ValueError(f"{path!r} cannot be read: {error.strerror}") from None
+    if len(data) > _MOST_LISTED:
+        raise ValueError(f"{path!r} is larger than 64 MB")
+    return decoded(data, "replace")
+
+
+def _sort_in(word: str, keys: list[bytes], others: dict[Condition, None]) -> None:
+    """File one pattern of a list. Raises ValueError."""
+    host, prefix = _PLAIN_HOST(word), _PLAIN_PREFIX(word)
+    if host is not None:
+        keys.append(host_key(host[1]))
+    elif prefix is not None and resolve(prefix[1]) == prefix[1]:
+        keys.append(address_key(prefix[1]))
+    else:
+        others[_only(word)] = None
+
+
+def _only(word: str) -> Condition:
+    """The condition that is a line of a list."""
+    if len(word.split()) > 1 or word.startswith("@"):
+        raise ValueError(f"{word[:80]!r} is not one pattern")
+    condition = _condition(word)
+    if isinstance(condition, Number | Type):
+        raise ValueError(f"{word[:80]!r}: a list has patterns of URLs and hosts only")
+    return condition
+
+
+def host_key(host: str) -> bytes:
+    """The beginning of the keys of all URLs of a host and its subdomains."""
+    labels = host.split(".")
+    labels.reverse()
+    return f"{','.join(labels)},".encode()
+
+
+def address_key(url: str) -> bytes:
+    """A canonical URL with the labels of its host in reverse order: `test,docs,)http/path`.
+
+    Those with the same beginning are of one host and its subdomains, or of one folder.
+    """
+    end = url.index("/", 8)
+    scheme, _, authority = url[:end].partition("://")
+    host, _, port = authority.partition(":")
+    labels = host.split(".")
+    labels.reverse()
+    return f"{','.join(labels)},){port}{scheme}{url[end:]}".encode()
+
+
+def _prefix_free(keys: list[bytes]) -> tuple[bytes, ...]:
+    """The sorted `keys` without those that begin with another one."""
+    kept: list[bytes] = []
+    for key in sorted(keys):
+        if not (kept and key.startswith(kept[-1])):
+            kept.append(key)
+    return tuple(kept)
 
 
 @dataclass(frozen=True)
@@ -147,6 +260,12 @@ class Rule:
         """Whether it tests the media type."""
         return any(isinstance(each, Type) for each in self.conditions)
 
+    @property
+    def content(self) -> str:
+        """What tells the lists of a rule apart from what they were before; empty without one."""
+        lists = (each.digest for each in self.conditions if isinstance(each, Listed))
+        return "".join(f" #{digest:016x}" for digest in lists)
+
     def at(self, source: str) -> "Rule":
         """The same rule from `source`."""
         return replace(self, source=source)
@@ -161,10 +280,6 @@ def parse_rule(accept: bool, text: str) -> Rule:
 
 
 def _condition(word: str) -> Condition:
-    if len(word) > _LONGEST:
-        raise ValueError(
-            f"{word[:40]!r}... is longer than {_LONGEST:,} characters; write several rules"
-        )
     if word.startswith("!"):
         raise ValueError(
             f"{word[:80]!r}: a pattern cannot be negated; put a rule with the other keyword "
@@ -172,6 +287,8 @@ def _condition(word: str) -> Condition:
         )
     if word.startswith("/") and word.endswith("/") and len(word) > 1:
         return _regex(word[1:-1])
+    if word.startswith("@"):
+        return Listed.read(word[1:])
     named = _NAMED.fullmatch(word)
     if named is None:
         bare = _NO_COLON.fullmatch(word)

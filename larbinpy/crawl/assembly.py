@@ -21,7 +21,7 @@ from larbinpy.crawl.ending import Finishing, Stopping
 from larbinpy.crawl.engine import Engine, Housekeeping, Listener
 from larbinpy.crawl.intake import Intake, Judge
 from larbinpy.crawl.kept_options import KeptOptions
-from larbinpy.crawl.mode import Mode, SavedPause
+from larbinpy.crawl.mode import Mode, Room, SavedPause
 from larbinpy.crawl.network import Network, unshared
 from larbinpy.crawl.on_disk import NO_PARTS, OnDisk, SavedSessions, locked, refuse_nodes
 from larbinpy.crawl.own_plug import LinkFilter, RequestChanger
@@ -176,7 +176,8 @@ class Assembly:
         self.display = display
         start = part.start(context, start)
         state, self._start = locked(context.folder, start, context.closing)
-        self.mode = Mode(limit_page=context.config.limit_page)
+        config = context.config
+        self.mode = Mode(limit_page=config.limit_page, limit_kept=config.limit_kept)
         self.logins = part.logins(context)
         self._site_configs = SiteConfigs(context.config)
         self._site_settings = SettingsBySite(context.config, self._site_configs)
@@ -200,6 +201,8 @@ class Assembly:
         self.notes += self._about_cookies()
         if start is not self._start is Start.SCRATCH:
             self.notes.append(f"{context.folder}: replaces a crawl that got no reply at all")
+        config, free = context.config, context.tuning.free_bytes
+        self.room = Room((config.output_dir, config.state_dir), config.min_free, free)
         self.reserve = Reserve(context.folder / "reserve")
         context.closing.callback(self.reserve.release)
         self._make_loop()

@@ -27,6 +27,9 @@ from larbinpy.page import UNKEPT, Outcome, cure, in_words, left_out_in_words, re
 from larbinpy.stats import Stats
 from larbinpy.storage.state import Start
 
+#: Endings that say that the crawl did what was asked.
+_DONE = (Ending.FINISHED, Ending.LIMIT_PAGE, Ending.LIMIT_TIME)
+
 
 class Run:
     """Turns the engine, and does the work between two turns, until the crawl is over."""
@@ -37,6 +40,9 @@ class Run:
         self._signals = signals
         self._display = parts.display
         self._mode = parts.mode
+        config = context.config
+        #: As messages name them.
+        self._folders = f"outputDir {config.output_dir} or stateDir {config.state_dir}"
         #: The commands to the crawl.
         self.control = parts.control
         for note in parts.notes:
@@ -63,9 +69,8 @@ class Run:
             ending = self._parts.stopping.ending or Ending.FINISHED
         except OSError as error:
             ending = Ending.DISK
-            config = self._context.config
-            folders = f"outputDir {config.output_dir} or stateDir {config.state_dir}"
-            self._display.say(printable(disk_error(error, folders, saved=self._save_at_last())))
+            saved = self._save_at_last()
+            self._display.say(printable(disk_error(error, self._folders, saved=saved)))
         except Restart:
             raise
         except Exception:
@@ -92,7 +97,7 @@ class Run:
         else:
             for line in self._context.stats.take_seed_lines(at_end=True):
                 self._display.say(printable(line))
-            if ending is Ending.FINISHED and (why := self._why_nothing_kept()):
+            if ending in _DONE and (why := self._why_nothing_kept()):
                 ending = Ending.UNKEPT
                 self._display.say(f"{ending.reason}: {why}")
         return ending
@@ -103,6 +108,8 @@ class Run:
         try:
             if self._is_to_stop:
                 disk_pause.cancel()
+            elif not self._mode.draining:
+                parts.room.check(self._context.clock())
             between = (parts.stopping, parts.saving, parts.housekeeping)
             now = parts.engine.turn(min(work.deadline for work in between))
             parts.housekeeping.step(now)
@@ -117,6 +124,7 @@ class Run:
         except OSError as error:
             if not passes(error) or self._is_to_stop:
                 raise
+            error.filename = error.filename or self._folders
             self.say(disk_pause.begin(error, self._context.clock()))
             return False
         self.say(disk_pause.turned(now))

@@ -139,6 +139,8 @@ class Stopping:
             return Ending.FINISHED if done and self._had_work else Ending.STOPPED
         if self._engine.limit_reached:
             return Ending.LIMIT_PAGE
+        if self._engine.kept_enough:
+            return Ending.LIMIT_KEPT
         if now >= self._mode.limit_at:
             return Ending.LIMIT_TIME
         return Ending.FINISHED if done and not self._mode.staying else None

@@ -112,6 +112,11 @@ class Engine:
         most = self._mode.most_pages
         return most is not None and most <= self._stats.success and not self._mode.share_may_grow
 
+    @property
+    def kept_enough(self) -> bool:
+        """Whether as many pages were kept as limitKept allows."""
+        return 0 < self._mode.limit_kept <= self._stats.kept
+
     def input(self, now: float) -> None:
         """Step the ports; seeds and commands come in through the poller's callbacks."""
         for listener in self._listeners:
@@ -145,7 +150,7 @@ class Engine:
 
     @property
     def _openable(self) -> int:
-        """The number of requests that may be opened, so that limitPage is not exceeded.
+        """The number of requests that may be opened, so that no limit of the run is exceeded.
 
         A page that waits to be read counts as a busy handle: if reading is slower than
         fetching, pages would pile up.
@@ -153,12 +158,13 @@ class Engine:
         mode = self._mode
         if mode.paused or mode.draining or self._stalled or self._feeder.holds:
             return 0
-        free = max(0, self._fetcher.free - self._intake.busy)
-        most = mode.most_pages
-        if most is None:
-            return free
-        under_way = self._stats.success + self._fetcher.busy + self._intake.busy
-        return max(0, min(free, most - under_way))
+        free = self._fetcher.free - self._intake.busy
+        most, under_way = mode.most_pages, self._fetcher.busy + self._intake.busy
+        if most is not None:
+            free = min(free, most - self._stats.success - under_way)
+        if mode.limit_kept:
+            free = min(free, mode.limit_kept - self._stats.kept - under_way)
+        return max(0, free)
 
     def check_all(self, now: float) -> None:
         """Fetcher -> parse -> output; links go back to the top, failures to their sites."""
@@ -191,7 +197,9 @@ class Engine:
         """Whether the crawl can end now, so that the poller must not wait."""
         if self._mode.staying or self._mode.settling:
             return False
-        return self.idle if self._mode.draining else self.out_of_work or self.limit_reached
+        if self._mode.draining:
+            return self.idle
+        return self.out_of_work or self.limit_reached or self.kept_enough
 
 
 class Housekeeping:

@@ -306,6 +306,7 @@ class Intake:
             self._output_reply(page)
         elif not reason:
             self._output(page, self._output_plug.loaded)
+            self._stats.kept += 1
         elif reason == "noindex":
             page.detail = page.detail or NOINDEX
             self._output(page, self._output_plug.feeder.withheld)

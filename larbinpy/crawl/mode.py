@@ -5,10 +5,12 @@ The signal that a crawl must begin anew, from what its outputs have on the disk.
 The pause of a crawl while the disk is full.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from errno import ENOSPC
 from math import inf
 
+from larbinpy.config.kinds import show_size
 from larbinpy.errors import CrawlState, what_failed
 from larbinpy.storage.state import SavedValue
 
@@ -62,6 +64,28 @@ class DiskPause:
         self.until = -inf
 
 
+class Room:
+    """The room that a crawl leaves on the disks of its folders (minFree)."""
+
+    def __init__(self, folders: Sequence[str], least: int, free: Callable[[str], int]) -> None:
+        """`least` in bytes, 0 for none; `free` returns those that are free at a folder."""
+        self._folders = folders
+        self._least = least
+        self._free = free
+        self._next = -inf
+
+    def check(self, now: float) -> None:
+        """Raise an OSError that `passes` if there is less; the disks are asked once a second."""
+        if not self._least or now < self._next:
+            return
+        self._next = now + ROOM_WAIT
+        for folder in self._folders:
+            free = self._free(folder)
+            if free < self._least:
+                why = f"{show_size(free)} free, less than minFree {show_size(self._least)}"
+                raise OSError(ENOSPC, why, folder)
+
+
 @dataclass(slots=True)
 class Mode:
     """Switches that are set between two turns; the engine reads them in each turn.
@@ -90,6 +114,9 @@ class Mode:
     #: The crawl stays up even with nothing to do, as clients may add URLs.
     staying: bool = False
     disk_pause: DiskPause = field(default_factory=DiskPause)
+
+    #: Pages that go to the outputs of a run (limitKept); 0 for any number.
+    limit_kept: int = 0
 
     @property
     def most_pages(self) -> int | None:

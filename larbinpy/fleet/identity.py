@@ -161,6 +161,7 @@ OWN = frozenset(
         "inputPort",
         "join",
         "loginFile",
+        "minFree",
         "node",
         "noProxy",
         "outputDir",

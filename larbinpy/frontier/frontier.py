@@ -208,7 +208,7 @@ class Frontier:
         self._shortener: WaitShortener | None = None
         self._sweep: RuleSweep | None = None
         # Takes URLs from the store.
-        self._join = lifecycle.join
+        self._join = self._join_unless_rejected if self.scope.tests_seeds else lifecycle.join
         self._look_at = float("-inf")
         #: An earlier run got replies: that no name exists now is no reason to end.
         self.was_answered = False

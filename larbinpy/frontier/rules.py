@@ -35,10 +35,12 @@ from larbinpy.config.rule import (
     Domain,
     Glob,
     Host,
+    Listed,
     Number,
     Regex,
     Rule,
     Type,
+    address_key,
     parse_rule,
     regex_options,
 )
@@ -205,6 +207,8 @@ class _Entry:
     numbers: tuple[Number, ...]
     types: tuple[re.Pattern[str], ...]
     sizes: tuple[Number, ...]
+    #: Lists of patterns, each with those of them that are no beginnings.
+    lists: "tuple[tuple[Listed, Rules | None], ...]"
     verdict: Verdict
 
 
@@ -286,10 +290,11 @@ class Rules:
                 ranks = [*ranks, *more]
         if not ranks:
             return NO_VERDICT
-        return self._first(sorted(ranks), matched, hosts, depth, hops, headers)
+        return self._first(url, sorted(ranks), matched, hosts, depth, hops, headers)
 
     def _first(
         self,
+        url: str,
         ranks: Sequence[int],
         matched: Sequence[int],
         hosts: frozenset[int],
@@ -302,6 +307,8 @@ class Rules:
         for rank in ranks:
             entry = self._entries[rank]
             if not (entry.patterns.issubset(matched) and entry.hosts <= hosts):
+                continue
+            if entry.lists and not _are_listed(entry, url):
                 continue
             certain: bool | None = True
             if entry.numbers:
@@ -338,8 +345,24 @@ def _entry(
         tuple(each for each in found if isinstance(each, Number) and each.name != "size"),
         tuple(re.compile(translate(each.text)) for each in found if isinstance(each, Type)),
         tuple(each for each in found if isinstance(each, Number) and each.name == "size"),
+        tuple((each, _others_of(each)) for each in found if isinstance(each, Listed)),
         Verdict(rule),
     )
+
+
+def _others_of(listed: Listed) -> Rules | None:
+    rules = [Rule(True, (each,)) for each in listed.others]
+    return Rules(rules) if rules else None
+
+
+def _are_listed(entry: _Entry, url: str) -> bool:
+    """Whether each list of a rule has a pattern that matches `url`."""
+    key = address_key(url)
+    for listed, others in entry.lists:
+        if listed.covers(key) or (others is not None and others.decide(url, None, None).rule):
+            continue
+        return False
+    return True
 
 
 def _is_name(each: HostPattern | str) -> bool:
@@ -406,7 +429,7 @@ class LiveRules:
     def add(self, accept: bool, pattern: str) -> Rule:
         """Put a rule before all others. Raises ValueError with a reason."""
         rule = parse_rule(accept, _unquoted(pattern)).at(CONSOLE)
-        self._added = [rule, *(each for each in self._added if each != rule)]
+        self._added = [rule, *(each for each in self._added if each.text != rule.text)]
         self.were_others = True
         return rule
 
@@ -457,7 +480,8 @@ class LiveRules:
         self.were_others = bool(changes["were_others"]) or changes["in_force"] != self._texts()
 
     def _texts(self) -> list[str]:
-        return [rule.text for rule in self.current]
+        """The rules in force; those of a file differ once its patterns do."""
+        return [rule.text + rule.content for rule in self.current]
 
 
 def _names(rule: Rule) -> set[str]:

@@ -334,6 +334,11 @@ class Scope:
             return _AVOIDED.outcome
         return self._refuse_others(candidate, parent)
 
+    @property
+    def tests_seeds(self) -> bool:
+        """Whether rules reject seeds, too."""
+        return self._config.seed_rules
+
     def count_avoided(self) -> None:
         """Count a link as left out that `avoids` excludes, or a URL that did only once fetched."""
         self.left_out[_AVOIDED.rule] += 1
@@ -373,9 +378,9 @@ class Scope:
     def rejecting(self, url: Url) -> Rule | None:
         """The rule that rejects `url`, which was queued before the rules changed; else None.
 
-        Limits do not matter for it. Seeds are exempt.
+        Limits do not matter for it. Seeds are exempt without seedRules.
         """
-        if url.via is None:
+        if url.via is None and not self._config.seed_rules:
             return None
         depth = self.full_depth(url.href) - url.depth
         verdict = self._rules.decide(url.href, depth, url.hops)

@@ -209,6 +209,15 @@ class UrlTotals:
         self.waiting = 0
 
 
+def _queue(urls: list[Url], url: Url) -> None:
+    """Put `url` behind all others; one with priority behind the first ones that have it."""
+    if url.priority and urls and not urls[-1].priority:
+        place = next(number for number, each in enumerate(urls) if not each.priority)
+        urls.insert(place, url)
+    else:
+        urls.append(url)
+
+
 class NamedSite:
     """The queues and the state of one site.
 
@@ -327,7 +336,7 @@ class NamedSite:
 
     def park(self, url: Url) -> None:
         """Keep `url` until the site is OPEN."""
-        self.waiting.append(url)
+        _queue(self.waiting, url)
         self.totals.waiting += url.purpose.owner is None
 
     def admit(self, most: int) -> list[Url]:
@@ -353,7 +362,7 @@ class NamedSite:
         if first:
             self.ready.insert(0, url)
         else:
-            self.ready.append(url)
+            _queue(self.ready, url)
         self.totals.ready += url.purpose.owner is None
 
     def put_back(self) -> None:

@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,7 @@ from hypothesis import strategies as st
 
 from larbinpy.config import Config, ConfigError, check, describe, load
 from larbinpy.config.patterns import matches_some_url, regex, registered_domain
-from larbinpy.config.rule import parse_rule
+from larbinpy.config.rule import Listed, Rule, parse_rule
 
 
 def conf(tmp_path: Path, text: str) -> str:
@@ -100,7 +101,6 @@ def test_a_description_has_the_rules_in_their_order(tmp_path: Path) -> None:
         ('"**.zip size>10M"', "'size>10M' has no colon; write size:>10M"),
         ("/old/", "not a path; write **/old/** for the folder, or /(old)/"),
         ("/docs/v1.0/old_a-b/", "write **/docs/v1.0/old_a-b/** for the folder"),
-        ("**" + "x" * 3000, "is longer than 2,000 characters; write several rules"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_line(tmp_path: Path, pattern: str, message: str) -> None:
@@ -167,3 +167,54 @@ def test_whether_a_glob_matches_some_url(parts: list[str]) -> None:
 )
 def test_registered_domains(host: str, domain: str) -> None:
     assert registered_domain(host) == domain
+
+
+def listed(path: Path, *lines: str, codec: str = "utf-8") -> Listed:
+    path.write_bytes("\r\n".join(lines).encode(codec))
+    [found] = parse_rule(False, f"@{path}").conditions
+    assert isinstance(found, Listed)
+    return found
+
+
+@pytest.mark.parametrize("codec", ["utf-8", "utf-8-sig", "utf-16"])
+def test_a_list_of_patterns(tmp_path: Path, codec: str) -> None:
+    lines = [
+        "# spam",
+        "",
+        "  bad.test  # hosts",
+        "host:www.bad.test",
+        "http://a.test/ads/**",
+        "**.exe",
+    ]
+    found = listed(tmp_path / "spam.txt", *lines, "host:b.test:8080", codec=codec)
+    assert found.keys == (b"test,a,)http/ads/", b"test,bad,")
+    assert [each.show() for each in found.others] == ["**.exe", "host:b.test:8080"]
+    assert found.show() == f"@{tmp_path / 'spam.txt'}"
+    rule = Rule(False, (found,))
+    assert parse_rule(False, rule.pattern) == rule
+    assert rule.content != Rule(False, (listed(tmp_path / "spam.txt", "bad.test"),)).content
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("depth:>3", "2: 'depth:>3': a list has patterns of URLs and hosts only"),
+        ("a.test b.test", "2: 'a.test b.test' is not one pattern"),
+        ("@other.txt", "2: '@other.txt' is not one pattern"),
+        ("/(/", "2: /(/ is not a regular expression"),
+    ],
+)
+def test_a_wrong_line_of_a_list_is_named(tmp_path: Path, line: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(f"spam.txt:{reason}")):
+        listed(tmp_path / "spam.txt", "a.test", line)
+
+
+def test_a_list_that_is_not_there_or_empty(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="'nowhere' cannot be read: No such file"):
+        parse_rule(False, "@nowhere")
+    with pytest.raises(ValueError, match=r"spam\.txt has no pattern"):
+        listed(tmp_path / "spam.txt", "# nothing")
+
+
+def test_a_pattern_may_have_any_length() -> None:
+    assert parse_rule(False, "**/" + "x" * 50_000).text.endswith("xxx")

@@ -35,7 +35,11 @@ class Case:
     def __post_init__(self) -> None:
         self.mode = Mode(limit_at=self.limit_at)
         engine: Any = SimpleNamespace(
-            idle=False, out_of_work=False, limit_reached=False, has_work=self.owed > 0
+            idle=False,
+            out_of_work=False,
+            limit_reached=False,
+            kept_enough=False,
+            has_work=self.owed > 0,
         )
         self.engine = engine
         self.port = SimpleNamespace(awaited=self.visitors)

@@ -3,11 +3,13 @@
 import errno
 from collections.abc import Iterator
 from math import inf
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from larbinpy.crawl.mode import DiskPause, Mode
+from larbinpy.context import free_bytes
+from larbinpy.crawl.mode import DiskPause, Mode, Room
 from larbinpy.crawl.on_disk import Saving
 from larbinpy.errors import CrawlState, DamagedError, passes
 from larbinpy.page import Outcome
@@ -207,3 +209,27 @@ def test_the_state_of_a_crawl() -> None:
     assert state(paused=True, draining=True) is CrawlState.STOPPING
     assert state(draining=True, over=True) is CrawlState.FINISHED
     assert state(draining=True, disk_full=True) is CrawlState.DISK_FULL
+
+
+def test_room_is_left_on_the_disk_of_each_folder() -> None:
+    free = {"out": 2 << 30, "state": 1 << 30}
+    asked: list[str] = []
+
+    def look(folder: str) -> int:
+        asked.append(folder)
+        return free[folder]
+
+    room = Room(("out", "state"), 1 << 30, look)
+    room.check(100.0)
+    free["state"] -= 1 << 20
+    room.check(100.9)
+    assert asked == ["out", "state"], "once a second"
+    with pytest.raises(OSError, match="1023M free, less than minFree 1G") as raised:
+        room.check(101.0)
+    assert passes(raised.value) and raised.value.filename == "state"
+    Room(("out",), 0, look).check(0.0)
+    assert asked == ["out", "state"] * 2
+
+
+def test_a_folder_that_is_not_there_yet_has_the_room_of_the_one_above(tmp_path: Path) -> None:
+    assert free_bytes(str(tmp_path / "new" / "folder")) > 0

@@ -23,7 +23,7 @@ GROUPS = {
     "ports and addresses": "httpHost httpPort inputHost inputPort sourceAddress",
     "proxies": "noProxy proxy",
     "resolvers": "dnsCacheSize dnsConnexions dnsNegativeSize dnsSendQueue dnsServer",
-    "load": "bondWidth pagesConnexions roundTime spoolMax",
+    "load": "bondWidth minFree pagesConnexions roundTime spoolMax",
     "what it shows": "debug fetchInfo highLevelWebServer histograms printStats",
 }
 #: The crawl that it joins.

@@ -4,6 +4,7 @@ import socket
 
 import pytest
 
+from larbinpy.context import Tuning
 from tests.support.keywords import effect_of
 from tests.support.smallweb import Answer, Web
 from tests.support.smallworld import Worlds
@@ -47,6 +48,31 @@ def test_limit_page_counts_pages_that_came(web: Web, crawl: Worlds) -> None:
     world = crawl("limitPage 3", "maxConnexionsBySite 10")
     assert world.fetched == {"a.test/", "a.test/0", "a.test/1"}
     assert world.outcomes["a.test/missing"] == "err40X"
+
+
+@effect_of("limitKept")
+def test_limit_kept_counts_what_went_to_the_outputs(web: Web, crawl: Worlds) -> None:
+    web.page("a.test/", *[f"/{n}" for n in range(9)])
+    for n in range(9):
+        web.put(f"a.test/{n}", Answer(b"%PDF" if n % 2 else b"<p>", "application/pdf" * (n % 2)))
+    wanted = ("specificSearch", 'specificSet "application/pdf" .pdf end end', "outputMode save")
+    world = crawl("limitKept 3", "maxConnexionsBySite 10", *wanted)
+    assert (world.code, world.crawl.report["stop_reason"]) == (0, "limitKept")
+    assert {"a.test/1", "a.test/3", "a.test/5"} < world.fetched
+    assert len(list((world.folder / "out").glob("d*/f*"))) == 3
+
+
+def test_files_that_are_sought_come_before_other_links_of_their_site(
+    web: Web, crawl: Worlds
+) -> None:
+    web.page("a.test/", *[f"/{n}.html" for n in range(5)])
+    for n in range(5):
+        web.page(f"a.test/{n}.html", f"/x{n}.html", f"/{n}.pdf")
+        web.page(f"a.test/x{n}.html")
+        web.put(f"a.test/{n}.pdf", Answer(b"%PDF", "application/pdf"))
+    wanted = ("specificSearch", 'specificSet "application/pdf" .pdf end end', "outputMode save")
+    world = crawl("limitPage 7", *wanted)
+    assert {f"a.test/{n}.pdf" for n in range(3)} < world.fetched
 
 
 @effect_of("bondWidth")
@@ -112,3 +138,19 @@ def test_timeout_connect_is_the_time_to_reach_a_server(web: Web, crawl: Worlds) 
         assert 0.05 <= gives_up(0.05) < 0.4 <= gives_up(0.4)
         for filler in fillers:
             filler.close()
+
+
+@effect_of("minFree")
+def test_a_crawl_waits_while_less_is_free(web: Web, crawl: Worlds) -> None:
+    """All is there in the end; a crawl that starts below the limit waits, too."""
+    web.page("a.test/", "/1")
+    web.pages("a.test/1")
+    looks = iter([0, 0, 0])
+    world = crawl("minFree 1G", tuning=Tuning(free_bytes=lambda folder: next(looks, 1 << 40)))
+    assert world.fetched == {"a.test/", "a.test/1"}
+    lines = world.stderr.getvalue().splitlines()
+    assert lines == [
+        f"larbinpy: {world.folder / 'out'}: 0 free, less than minFree 1G; the crawl waits until "
+        "there is room",
+        "larbinpy: there is room again; the crawl continues",
+    ]

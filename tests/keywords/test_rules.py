@@ -200,6 +200,17 @@ def stays(crawl: Worlds, *lines: str) -> set[str]:
     return crawl(*lines, "getCGI", seeds=SEEDS).fetched
 
 
+@effect_of("seedRules")
+def test_rules_for_seeds(web: Web, crawl: Worlds) -> None:
+    web.pages("a.test/", "spam.test/", "b.test/")
+    seeds = ["a.test/", "spam.test/", "b.test/"]
+    assert crawl("reject host:spam.test", seeds=seeds).fetched == set(seeds)
+    world = crawl("reject host:spam.test", "seedRules", seeds=seeds)
+    assert world.fetched == {"a.test/", "b.test/"}
+    assert world.fates["spam.test/"]["outcome"] == "rejected"
+    assert "spam.test" in world.stderr.getvalue()
+
+
 @effect_of("stay")
 def test_stay(docs: Web, crawl: Worlds) -> None:
     prefix = {place for place in docs.places if place.startswith("a.test/docs/")}

@@ -213,7 +213,7 @@ class NodeEnd:
 
 
 #: Endings in which the crawl came to its end, the strongest first.
-_DONE = (Ending.FINISHED, Ending.LIMIT_PAGE, Ending.LIMIT_TIME)
+_DONE = (Ending.FINISHED, Ending.LIMIT_PAGE, Ending.LIMIT_TIME, Ending.LIMIT_KEPT)
 
 
 def ending_of(nodes: Sequence[NodeEnd]) -> tuple[str, int]:

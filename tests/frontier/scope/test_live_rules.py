@@ -1,5 +1,6 @@
 """Rules that come and go while a crawl runs: their order, and the URLs that leave the queues."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -251,3 +252,21 @@ def test_depth_and_hops_count_as_for_links(make: MakeWorld) -> None:
     change(world, "depth:>=3")
     world.run()
     assert {o for url, o in outcomes(world).items() if "c.test" in url} == {Outcome.REJECTED}
+
+
+def test_a_list_is_added_and_dropped_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "spam.txt"
+    path.write_text("a.test\nb.test\n")
+    rules = LiveRules([parse_rule(False, f"@{path}")])
+    saved = rules.cut()
+    rules.load(saved)
+    assert not rules.were_others
+    path.write_text("a.test\nc.test\n")
+    again = LiveRules([parse_rule(False, f"@{path}")])
+    again.load(saved)
+    assert again.were_others, "the file has other patterns now"
+    rules.add(False, f"@{path}")
+    assert [rule.text for rule in rules.current] == [f"reject @{path}"] * 2
+    rules.drop(f"@{path}")
+    rules.drop(f"reject @{path}")
+    assert rules.current == ()

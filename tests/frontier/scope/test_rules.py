@@ -4,6 +4,8 @@ import sys
 import time
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
+from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 import pytest
 from hypothesis import example, given, settings
@@ -353,3 +355,62 @@ def test_rules_decide_as_one_after_another(
                 possible.append(line)
         verdict = made.decide(url, number, number, headers)
         assert (verdict.rule, list(verdict.open)) == (first, possible)
+
+
+_SPELLED = (
+    *("a.test", "host:b.a.test", "host:a.test:8080", "*://a.test/docs/**", "http://a.test/docs/**"),
+    *("https://b.a.test/x/**", "http://a.test:8080/**", "host:*.a.test", "/[?]sort=/", "**.exe"),
+    *(
+        "http://aa.test/d**",
+        "domain:other.test",
+        "host:1.2.3.4",
+        "host:[::1]",
+        "http://1.2.3.4/a/**",
+    ),
+)
+_URLS = (
+    *("http://a.test/", "http://a.test/docs/", "http://a.test/docs/x", "http://a.test/docsx"),
+    *(
+        "http://a.test:8080/docs/",
+        "https://a.test/docs/",
+        "http://b.a.test/",
+        "http://c.b.a.test/y",
+    ),
+    *(
+        "https://b.a.test/x/",
+        "http://ba.test/",
+        "http://test/",
+        "http://aa.test/docs",
+        "http://z/f.exe",
+    ),
+    *(
+        "http://w.other.test/",
+        "http://1.2.3.4/a/b",
+        "http://1.2.3.4/",
+        "http://[::1]/",
+        "http://a.test./",
+    ),
+    *("http://q.test/?sort=1", "http://a-a.test/", "http://a.test.evil.test/docs/"),
+)
+
+
+@given(st.sets(st.sampled_from(_SPELLED), min_size=1))
+def test_a_list_matches_what_its_patterns_match(patterns: set[str]) -> None:
+    with NamedTemporaryFile("w", suffix=".txt") as file:
+        file.write("\n".join(patterns))
+        file.flush()
+        together = Rules([parse_rule(False, f"@{file.name}")])
+    spelled = ("host:a.test" if each == "a.test" else each for each in patterns)
+    apart = Rules([parse_rule(False, each) for each in spelled])
+    for url in _URLS:
+        expected = apart.decide(url, 1, 0).rule is not None
+        assert (together.decide(url, 1, 0).rule is not None) == expected, url
+
+
+def test_a_list_is_one_of_the_conditions_of_a_rule(tmp_path: Path) -> None:
+    path = tmp_path / "spam.txt"
+    path.write_text("a.test\n")
+    found = Rules([parse_rule(False, f"@{path} depth:>2")])
+    assert found.decide("http://a.test/", 3, 0).rule is not None
+    assert found.decide("http://a.test/", 1, 0).rule is None
+    assert found.decide("http://b.test/", 3, 0).rule is None

@@ -126,6 +126,15 @@ def totals(site: NamedSite) -> tuple[int, int]:
     return site.totals.waiting, site.totals.ready
 
 
+def test_urls_with_priority_come_before_all_others(site: NamedSite) -> None:
+    def url(name: str, *, priority: bool = False) -> Url:
+        return Url(f"http://a.test/{name}", 1, priority=priority)
+
+    for name in ("1", "2.pdf", "3", "4.pdf"):
+        site.park(url(name, priority=name.endswith("pdf")))
+    assert [each.href[-5:] for each in site.waiting] == ["2.pdf", "4.pdf", "est/1", "est/3"]
+
+
 def test_urls_are_admitted_in_order_and_some_at_a_time(site: NamedSite) -> None:
     urls = urls_of(site, 5)
     for url in urls:
