@@ -38,6 +38,7 @@ from larbinpy.cli.common import (
     report_option,
     seeds_in,
 )
+from larbinpy.cli.folder import folder_of, served, settings_of, url_of
 from larbinpy.config import Config, ConfigError, Given, in_environment
 from larbinpy.config.kinds import SEED
 from larbinpy.console.terminal.progress import make_progress
@@ -221,6 +222,8 @@ def crawl(
     byte. At the end it prints the broken links, each with all pages that have it; then those that
     servers refuse to the crawl (401, 403, 429 ...), and how many were not checked, for instance
     as robots.txt forbids it. The exit status is 1 if there are broken links, 0 if there are none.
+    A folder, or a page in one, may stand in place of a URL (public/, file:///home/me/public/): it
+    is served as the site.
 
     --join makes this process a node of a crawl that is kept in Redis: the first one makes the
     crawl, others divide its hosts with it, on any machine. --nodes 4 runs four nodes on this
@@ -229,12 +232,14 @@ def crawl(
     with plain_errors():
         if scratch and resume:
             raise ConfigError("--resume and --scratch cannot be used together")
-        refuse_files(urls)
+        folder = folder_of(urls) if check_links else None
+        if folder is None:
+            refuse_files(urls)
         if nodes and input_file == "-":
             raise ConfigError("-i - and --nodes cannot be used together: name a file")
         places = (
             *(("outputDir", output_dir), ("join", join), ("node", node)),
-            ("knownFaults", known_faults),
+            *(("knownFaults", known_faults), ("checkFolder", folder and folder[0])),
         )
         more = [*((keyword, value) for keyword, value in places if value)]
         more += pace(depth, wait, rate)
@@ -249,6 +254,11 @@ def crawl(
             raise ConfigError("--junit and --known need --check-links")
         defaults = Defaults(_CHECK_DEFAULTS) if check_links else defaults_of(given)
         config, told = given.config(defaults.config), given.pairs
+        if config.check_place[0]:
+            given = given._replace(pairs=[settings_of(config), *given.pairs])
+            config = given.config(defaults.config)
+            if folder or not (urls or config.start_url or start is Start.RESUME):
+                urls = (url_of(config, folder[1] if folder else ""),)
         if output_dir and not config.output_mode:
             # Without an output mode, the folder would stay empty.
             given = given._replace(pairs=[*given.pairs, ("outputMode", "mirror")])
@@ -271,17 +281,18 @@ def crawl(
                     arguments += ["--set", f"{keyword}={text}"]
             begin = [*(["-i", input_file] if input_file else []), "--", *urls]
             _run_nodes(nodes, given, config, start, arguments, begin, seeds, report, progress)
-        crawl = Crawl(
-            config,
-            seeds=seeds,
-            start=start,
-            fixed=typed.keywords,
-            written=typed.values().keys(),
-            assumed=defaults.said(config.output_dir, urls if input_file is None else ()),
-            given=given,
-            progress=progress,
-        )
-        code = _run(crawl, report)
+        with served(config):
+            crawl = Crawl(
+                config,
+                seeds=seeds,
+                start=start,
+                fixed=typed.keywords,
+                written=typed.values().keys(),
+                assumed=defaults.said(config.output_dir, urls if input_file is None else ()),
+                given=given,
+                progress=progress,
+            )
+            code = _run(crawl, report)
         if progress != "none" and sys.stderr.isatty() and code not in _REPORTED:
             complain(summary(crawl.report))
             if config.fills_database:
@@ -349,9 +360,9 @@ def _report_links(folder: str, ended: Mapping[str, Any], junit: str | None) -> b
         *left_out_lines(report.summary.outcomes, report.left_out, "Not checked:"),
         *([f"incomplete: {', '.join(lacks)}"] if lacks else []),
     ]
-    sys.stdout.writelines(f"{line}\n" for line in lines)
+    sys.stdout.writelines(report.shown(f"{line}\n" for line in lines))
     if junit is not None:
-        write_pieces(junit, junit_pieces(report))
+        write_pieces(junit, report.shown(junit_pieces(report)))
     return not report.is_clean
 
 

@@ -87,10 +87,10 @@ def report(
         collect_rarely()
         found = Report(Path(folder))
         if as_json or as_csv:
-            sys.stdout.writelines(json_pieces(found) if as_json else csv_pieces(found))
+            pieces = json_pieces(found) if as_json else csv_pieces(found)
         else:
-            lines = whole(found, everything=everything)
-            sys.stdout.writelines(f"{line}\n" for line in lines)
+            pieces = (f"{line}\n" for line in whole(found, everything=everything))
+        sys.stdout.writelines(found.shown(pieces))
 
 
 _Line = dict[str, Any]

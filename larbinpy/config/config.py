@@ -11,6 +11,7 @@ come from the study that measured Larbin (30 s between requests).
 import os
 from dataclasses import dataclass, fields
 from functools import wraps
+from hashlib import blake2b
 from operator import attrgetter
 from typing import Any
 
@@ -37,6 +38,7 @@ from larbinpy.config.kinds import (
     NAME,
     NEW_FILE,
     NODE,
+    PAGES,
     PARAMETER,
     PORT,
     PREFIX,
@@ -158,6 +160,9 @@ class Config:
         SWITCH,
         False,
         "fetch pages of the seeds' hosts alone, and ask for all else with HEAD",
+    )
+    check_folder: str = setting(
+        "checkFolder", PAGES, "", "folder that a link check serves itself, as the site to check"
     )
     accept_status: tuple[str, ...] = settings(
         "acceptStatus", STATUS, "statuses of links that a link check takes for working"
@@ -474,6 +479,20 @@ class Config:
         1.0,
         "how often a node writes to Redis what it did; a kill costs the pages of two rounds",
     )
+
+    @property
+    def check_place(self) -> tuple[str, int]:
+        """The loopback address and the port at which a link check serves checkFolder.
+
+        They come from the path, so that a check that is continued finds its pages where they were.
+        No address and 0 without such a folder.
+        """
+        if not (self.check_links and self.check_folder):
+            return "", 0
+        path = os.path.realpath(self.check_folder)
+        digest = blake2b(os.fsencode(path), digest_size=2).digest()
+        # Other servers are in 127.0.0.0/16; the last byte is no 0 and no 255.
+        return f"127.89.{digest[0]}.{digest[1] % 254 + 1}", 8089
 
     @property
     def content_database(self) -> str:

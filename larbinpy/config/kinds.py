@@ -379,6 +379,14 @@ def _folder(text: str) -> str:
     return os.path.expanduser(plain(text))
 
 
+def _folder_of_pages(text: str) -> str:
+    """A folder that is there, with a slash at its end; "" for none."""
+    path = _folder(text) if text else ""
+    if path and not os.path.isdir(path):
+        raise ValueError(f"{path!r} is not a folder")
+    return f"{path.rstrip('/')}/" if path else ""
+
+
 #: The byte order marks of UTF-16.
 UTF_16 = (BOM_UTF16_LE, BOM_UTF16_BE)
 
@@ -586,6 +594,7 @@ PORT: ValueKind[int] = ValueKind("PORT", port_number, str)
 HEADER: ValueKind[str] = ValueKind("TEXT", header_text, quote)
 NAME: ValueKind[str] = ValueKind("TEXT", _name, quote)
 FOLDER: ValueKind[str] = ValueKind("PATH", _folder, quote)
+PAGES: ValueKind[str] = ValueKind("PATH", _folder_of_pages, quote)
 FILE: ValueKind[str | None] = ValueKind("PATH", readable_file, lambda path: quote(path or ""))
 INDEX: ValueKind[str] = ValueKind("FILE.cdxj", readable_file, quote)
 PREFIX: ValueKind[str] = ValueKind("NAME", _prefix, str)

@@ -116,11 +116,13 @@ def permitting(
 
     `is_own` is whether a server that the crawl itself relies on is there.
     """
-    allowed = config.allow_private
+    allowed, served = config.allow_private, config.check_place
 
     def permits(address: str, port: int) -> bool:
         if is_own is not None and is_own(address, port):
             return False
+        if (address, port) == served:
+            return True
         return allowed or address.startswith(BY_PROXY) or is_public(address)
 
     return permits

@@ -211,6 +211,8 @@ class OnDisk:
                 "accept": config.accept_status,
                 "broken": config.broken_status,
                 "known": config.known_faults,
+                "folder": config.check_folder,
+                "origin": "http://{}:{}/".format(*config.check_place),
             }
             self.check = CheckRecord(context.folder / CHECK, judges)
             closing.callback(_close_after_all, self.check)

@@ -141,6 +141,9 @@ class Judging:
     accept: Sequence[str] = ()
     broken: Sequence[str] = ()
     known: Collection[str] = ()
+    #: The folder that was checked, and the URL at which it was served; empty for sites.
+    folder: str = ""
+    origin: str = ""
 
     def group(self, url: str, failure: Failure) -> Group | None:
         """The group of a link that ended so; None if its status is accepted."""
@@ -158,6 +161,11 @@ _BY_STATUS = (Outcome.ERR_40X.value, Outcome.ERR_50X.value)
 _USUAL = Judging()
 
 
+def _in_place(text: str, folder: str, origin: str) -> str:
+    """The URL of a path in a folder that is served at `origin`; other URLs stay as they are."""
+    return origin + text.removeprefix(folder) if text.startswith(folder) else text
+
+
 def judging_of(folder: Path) -> Judging:
     """How the link check with the state in `folder` judges. Raises UserError."""
     judges = CheckReader(folder / CHECK).judges
@@ -169,7 +177,10 @@ def judging_of(folder: Path) -> Judging:
             raise UserError(f"knownFaults {what_failed(error)}") from None
         lines = (line.strip() for line in text.splitlines())
         known = dict.fromkeys(line for line in lines if line and not line.startswith("#"))
-    return Judging(judges.get("accept", ()), judges.get("broken", ()), known)
+    pages, origin = judges.get("folder", ""), judges.get("origin", "")
+    if pages:
+        known = {_in_place(url, pages, origin): None for url in known}
+    return Judging(judges.get("accept", ()), judges.get("broken", ()), known, pages, origin)
 
 
 @dataclass(slots=True, frozen=True)

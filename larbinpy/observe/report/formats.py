@@ -62,7 +62,8 @@ class Report:
         for line in self._lines():
             self.summary.add(line)
         self.summary.finish()
-        self.broken = BrokenLinks(self.summary, judging_of(self.folder))
+        self._judging = judging_of(self.folder)
+        self.broken = BrokenLinks(self.summary, self._judging)
         self.broken.find_pages([log.folder for log in logs])
         #: What was left out, as `observe.snapshot.left_out` counts it.
         self.left_out = left_out(counts, self.summary.outcomes)
@@ -75,6 +76,11 @@ class Report:
     def _lines(self) -> Iterator[Line]:
         """The lines of all logs that count."""
         return by_time([_counted(log.lines(), began, back) for log, began, back in self._logs])
+
+    def shown(self, pieces: Iterable[str]) -> Iterator[str]:
+        """Text with URLs, in which those of a folder that was checked are its paths."""
+        origin, folder = self._judging.origin, self._judging.folder
+        return (piece.replace(origin, folder) for piece in pieces) if folder else iter(pieces)
 
     def sound(self) -> Iterator[tuple[str, str]]:
         """All URLs except for broken links, each with the outcome if that left it unchecked.
