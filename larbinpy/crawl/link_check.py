@@ -21,7 +21,7 @@ from larbinpy.frontier.lifecycle import Judgement
 from larbinpy.frontier.scope import SeedArea
 from larbinpy.page import READABLE, Outcome, Page, asks_for_less, malformed_detail
 from larbinpy.parse import Link, Parsed, read_in_steps
-from larbinpy.url import Url
+from larbinpy.url import SITEMAP, Url
 
 #: A server that does not know HEAD may close the connection, or never answer.
 _UNANSWERED = frozenset({Outcome.EARLY_STOP, Outcome.TIMEOUT})
@@ -49,7 +49,9 @@ class LinkCheck:
         """Whether the reply to `url` is not read."""
         if url.purpose.owner is not None:
             return False
-        if not self._area.has(url.href):
+        # A sitemap belongs to the site whose robots.txt names it.
+        named = url.via if url.purpose is SITEMAP else None
+        if not self._area.has(named or url.href):
             return True
         path = url.href.partition("?")[0]
         if url.requisite:

@@ -37,7 +37,7 @@ _PAGES = frozenset(
     }
 )
 #: Types of sitemaps that are compressed, or plain lists of URLs.
-SITEMAPS = frozenset(
+_SITEMAPS = frozenset(
     {"application/gzip", "application/x-gzip", "application/octet-stream", "text/plain"}
 )
 
@@ -71,7 +71,7 @@ class Types:
 def _may_be_sitemap(url: str, media_type: str) -> bool:
     """Whether type and name together suggest a sitemap; neither is enough alone."""
     file = url.partition("?")[0].rpartition("/")[2].lower()
-    return media_type in SITEMAPS and ("sitemap" in file or file.endswith(".xml.gz"))
+    return media_type in _SITEMAPS and ("sitemap" in file or file.endswith(".xml.gz"))
 
 
 #: In stateDir. Only its owner may read it.

@@ -6,7 +6,7 @@ from math import inf
 from typing import Protocol
 
 from larbinpy.crawl.own_plug import RequestChanger
-from larbinpy.crawl.request_options import SITEMAPS, Types, any_reply, of_login
+from larbinpy.crawl.request_options import Types, any_reply, of_login
 from larbinpy.fetch.options import Refusal, Request, RequestOptions
 from larbinpy.fetch.robots import MAX_SIZE
 from larbinpy.frontier.scope import Reason, Scope
@@ -19,6 +19,10 @@ from larbinpy.url import Aim, Url, site_of
 #: RFC 9309, 2.5: at least 500 KiB of a robots.txt are read, whatever maxPageSize is. One byte more
 #: than is used shows whether the file is longer, so that its last line may be incomplete.
 ROBOTS_SIZE = MAX_SIZE + 1
+
+
+#: Types that are no sitemaps; all others may be, as their bytes show.
+_NO_TEXT = ("image/", "video/", "audio/", "font/")
 
 
 class RequestMaker(Protocol):
@@ -86,7 +90,7 @@ class Requests:
             return Refusal(Outcome.TOO_BIG, f"{size} bytes, and maxPageSize is {max_size}")
         if url.requisite or (verdict is not None and verdict.has_type):
             return None
-        if url.is_sitemap and media_type in SITEMAPS:
+        if _is_sitemap(url) and not media_type.startswith(_NO_TEXT):
             return None
         outcome = self._types.refuse(url.href, media_type)
         return None if outcome is None else Refusal(outcome)

@@ -25,11 +25,13 @@ from larbinpy.storage.seen import Seen
 from larbinpy.url import (
     GUESS,
     PAGE,
+    SITEMAP,
     Purpose,
     Url,
     canonical,
     fingerprint,
     fingerprints,
+    host_of,
     resolve,
     typed,
 )
@@ -340,11 +342,11 @@ class Admission:
         """The URLs of those `links` of a page that are wanted and new.
 
         Their `purpose` is `SITEMAP` if the page is a robots.txt or an index of sitemaps, and
-        `GUESS` if nothing names them; so is that of what such a URL redirects to. `spelling` is
+        `GUESS` if nothing names them; what such a URL redirects to has its purpose. `spelling` is
         that of a redirect's target, as its server sent it.
         """
-        if redirect and parent.purpose is GUESS:
-            purpose = GUESS
+        if redirect:
+            purpose = parent.purpose
         if redirect and parent.seed:
             self.scope.area.redirect(parent.href, [link.url for link in links])
         # Most links were seen before, so this is checked first: it takes a fraction of the time.
@@ -441,11 +443,15 @@ class Admission:
         if hop and parent.hops >= _MAX_HOPS:
             self.scope.left_out["hops"] += 1
             return Outcome.ERR_30X if redirect else Outcome.TOO_DEEP
-        if not requisite and self.scope.ends_at(parent, redirect):
+        via = _site_of_list(parent)
+        named = purpose is SITEMAP and _may_name(parent, link.url, redirect)
+        # A sitemap on another host has pages of the site that names it.
+        listed = via is not parent.href and (named or self.scope.area.has(link.url))
+        if not (requisite or listed) and self.scope.ends_at(parent, redirect):
             self.scope.left_out["elsewhere"] += 1
             return Outcome.OUT_SITE
-        seed = redirect and parent.seed
-        candidate = Candidate(link.url, parent.href, redirect, kind, requisite, sitemap, seed)
+        candidate = Candidate(link.url, via, redirect, kind, requisite, sitemap)
+        candidate.seed, candidate.named = redirect and parent.seed, named
         outcome = self.scope.refuse(candidate, parent)
         if outcome is not None:
             return outcome
@@ -459,12 +465,30 @@ class Admission:
         return Url(
             link.url,
             depth,
-            via=parent.href,
+            via=via if sitemap else parent.href,
             hops=parent.hops + 1 if hop else 0,
             priority=parent.priority if redirect else self.scope.privileged(link.url),
-            seed=seed,
+            seed=candidate.seed,
             requisite=requisite,
             sheet=parent.sheet if redirect else kind is Kind.SHEET,
             redirect=redirect,
             purpose=purpose,
         )
+
+
+def _may_name(parent: Url, sitemap: str, redirect: bool) -> bool:
+    """Whether a site says by `parent` that a sitemap is its own, wherever it is.
+
+    A robots.txt does, and a sitemap by a redirect; an index may name those of its own host alone.
+    """
+    if redirect or parent.href == f"{parent.site}/robots.txt":
+        return True
+    return host_of(sitemap) == parent.host
+
+
+def _site_of_list(page: Url) -> str:
+    """A URL of the site whose pages `page` lists: of a sitemap, the robots.txt that names it.
+
+    That may be on another host, to which no page of the sitemap has to belong.
+    """
+    return page.via or page.href if page.purpose is SITEMAP else page.href

@@ -20,7 +20,7 @@ from larbinpy.frontier.admission import Admission, Folding
 from larbinpy.frontier.lifecycle import Judgement, SiteLifecycle, Sitemaps
 from larbinpy.frontier.rules import LiveRules
 from larbinpy.frontier.schedule import WaitShortener
-from larbinpy.frontier.scope import SeedArea
+from larbinpy.frontier.scope import Candidate, SeedArea
 from larbinpy.frontier.sequencer import Sequencer
 from larbinpy.frontier.sites import DistinctCounter
 from larbinpy.frontier.traps import Traps
@@ -346,7 +346,7 @@ class Frontier:
         if page.url.purpose.owner is not None:
             sitemaps = self.lifecycle.prepared(page, now, wall)
             if sitemaps is not None:
-                self._admit_sitemaps(page.url.href, sitemaps, now)
+                self._admit_sitemaps(page.url, sitemaps, now)
             return False
         if judgement is Judgement.KEEP:
             decided = self._finished(page, now, wall)
@@ -359,10 +359,14 @@ class Frontier:
             self._fetched.append(page)
         return decided
 
-    def _admit_sitemaps(self, robots: str, sitemaps: Sitemaps, now: float) -> None:
-        urls = (resolve(text, robots) for text in sitemaps.references)
+    def _admit_sitemaps(self, robots: Url, sitemaps: Sitemaps, now: float) -> None:
+        # A redirect may have led to another site.
+        home = f"{robots.purpose.owner}/robots.txt"
+        if sitemaps.via and self.scope.refusing(Candidate(home, sitemaps.via, redirect=False)):
+            return  # Of this site, the crawl wants the sitemaps of another one alone.
+        urls = (resolve(text, robots.href) for text in sitemaps.references)
         links = [Link(url, Kind.PAGE, nofollow=False) for url in urls if url]
-        self.admit(Url(robots, sitemaps.depth), links, now, purpose=sitemaps.purpose)
+        self.admit(Url(home, sitemaps.depth), links, now, purpose=sitemaps.purpose)
 
     def _finished(self, page: Page, now: float, wall: float) -> bool:
         # Not tried again if a rule rejects it that came after it was taken from the store.

@@ -135,6 +135,8 @@ class Sitemaps(NamedTuple):
     purpose: Purpose
     #: The greatest depth of the URLs that waited for robots.txt.
     depth: int
+    #: If all of these were sitemaps, which others may have named: where the first was named.
+    via: str | None = None
 
 
 #: The place where most sites have it (sitemaps.org names no other in its examples).
@@ -162,6 +164,8 @@ class RobotsStep(Step):
         if owner is None or owner.state is not State.ROBOTS:
             return None
         depth = max((url.depth for url in owner.waiting), default=-1)
+        others = any(url.purpose is not SITEMAP for url in owner.waiting)
+        via = None if others or not owner.waiting else owner.waiting[0].via
         if page.outcome in READABLE:
             body = page.body if page.truncated is None else whole_lines(page.body)
             rules = Rules.parse(body)
@@ -169,7 +173,7 @@ class RobotsStep(Step):
             delay = self._rules.delay(owner, rules)
             self._open(owner, packed, now + _RULES_TIME, now, delay)
             named = tuple(rules.sitemaps)
-            return Sitemaps(named, SITEMAP, depth) if named else _guessed(owner, depth)
+            return Sitemaps(named, SITEMAP, depth, via) if named else _guessed(owner, depth)
         if page.outcome is Outcome.ERR_30X:
             self._redirected(owner, page, now)
         elif page.outcome is Outcome.BAD_TLS and page.url.site == owner.key:

@@ -16,7 +16,7 @@ from larbinpy.frontier.rules import Headers, LiveRules, Rules, Verdict
 from larbinpy.page import Outcome
 from larbinpy.parse import Kind, Link
 from larbinpy.parse.link import PackedLinks, with_kinds
-from larbinpy.url import Url, host_of, site_of
+from larbinpy.url import SITEMAP, Url, host_of, site_of
 
 
 class SeedArea:
@@ -180,6 +180,8 @@ class Candidate:
     sitemap: bool = False
     #: A seed redirects there.
     seed: bool = False
+    #: A sitemap that is named for a site of the crawl. It may be anywhere: only its pages count.
+    named: bool = False
 
     @property
     def external(self) -> bool:
@@ -419,6 +421,7 @@ class Scope:
                 requisite=url.requisite,
                 sitemap=url.is_sitemap,
                 seed=url.seed,
+                named=url.purpose is SITEMAP,
             )
         )
 
@@ -445,6 +448,8 @@ class Scope:
         return self._rules.decide(url, None, None, headers)
 
     def _limiting(self, candidate: Candidate) -> Reason | None:
+        if candidate.named:
+            return None
         for limit in self._requisite_limits if candidate.requisite else self._limits:
             outcome = limit.test(candidate)
             if outcome is not None:

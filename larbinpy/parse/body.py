@@ -342,7 +342,7 @@ _HTML = re.compile(
 )
 _XML = re.compile(
     rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?[\t\n\f\r ]*"
-    rb"<(?:\?xml|urlset|sitemapindex|rss|rdf:RDF|feed|svg)[ \t\n\f\r>]"
+    rb"<(?:\?xml|(?:[\w.-]{1,30}:)?(?:urlset|sitemapindex|rss|RDF|feed|svg))[ \t\n\f\r>]"
 )
 
 
@@ -394,6 +394,8 @@ _SCRIPT = re.compile(r"(?:text|application)/(?:x-)?(?:java|ecma)script")
 def read_body(page: Page, out: Collector) -> _Steps:
     """Add the links of the page's body."""
     body, charset, kind = page.body, page.http_charset, page.type
+    if page.url.is_sitemap and is_sitemap(page):
+        return (yield from _read_sitemap(page, out))
     # Most bodies are pages, and begin so.
     if kind in _VAGUE and (page.url.requisite or body[:1] != b"<"):
         kind = type_of(page)
@@ -428,12 +430,18 @@ def may_link(page: Page) -> bool:
 
 def is_sitemap(page: Page) -> bool:
     """Whether the body of `page` is a sitemap or feed, whatever its type is."""
-    body = page.body
-    if body.startswith(xml.MAGIC):
-        return _is_feed(next(xml.gunzip(xml.chunked(body)), b""))
-    if is_xml(body):
-        return _is_feed(body)
-    return page.type == "text/plain" and body.lstrip(_BLANK).startswith((b"http://", b"https://"))
+    is_packed = page.body.startswith(xml.MAGIC)
+    first = next(xml.unpacked(page), b"")
+    if page.url.is_sitemap:
+        first = xml.without_junk(first)
+    elif not (is_packed or is_xml(first)):
+        return page.type == "text/plain" and _is_list(first)
+    return _is_feed(first) or _is_list(first)
+
+
+def _is_list(first: bytes) -> bool:
+    """Whether a text begins with a URL."""
+    return first[:_HEAD].lstrip(_BLANK)[:8].lower().startswith((b"http://", b"https://"))
 
 
 def is_sitemap_name(url: str) -> bool:
@@ -471,14 +479,18 @@ def _read_xml(page: Page, out: Collector) -> _Steps:
 
 def _read_gzip(page: Page, out: Collector) -> _Steps:
     """Read a sitemap or feed in a gzip file; servers send no other documents that way."""
-    chunks = xml.gunzip(xml.portions(page), out.stop)
-    first = next(chunks, b"")
-    if not _is_feed(first):
-        out.cut = ""
-        return None
-    encoding, name = xml.encoding_of(first, None)
-    yield from xml.read_feed(chain([first], chunks), encoding, out)
-    return name
+    return (yield from _read_sitemap(page, out)) if is_sitemap(page) else None
+
+
+def _read_sitemap(page: Page, out: Collector) -> _Steps:
+    """Read a sitemap or feed, which `is_sitemap` has found by its bytes: XML, or a list of URLs."""
+    chunks = xml.unpacked(page, out.stop)
+    first = xml.without_junk(next(chunks, b""))
+    encoding, name = xml.encoding_of(first, page.http_charset)
+    if xml.root_name(first, encoding) in xml.ROOTS:
+        yield from xml.read_feed(chain([first], chunks), encoding, out)
+        return name
+    return (yield from _read_lines(xml.blocks_of_lines(chain([first], chunks)), page, out))
 
 
 def _is_feed(first: bytes) -> bool:
@@ -503,7 +515,11 @@ def _read_module(body: bytes, out: Collector) -> str | None:
 
 def _read_text(page: Page, out: Collector) -> _Steps:
     # The encoding of a body is found in all of it.
-    blocks: Iterator[bytes] = xml.blocks_of_lines(page) if page.rest else iter([page.body])
+    blocks = xml.blocks_of_lines(xml.portions(page)) if page.rest else iter([page.body])
+    return (yield from _read_lines(blocks, page, out))
+
+
+def _read_lines(blocks: Iterator[bytes], page: Page, out: Collector) -> _Steps:
     name = None
     for block in blocks:
         text, name = decode(block, page.http_charset)

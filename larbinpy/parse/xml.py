@@ -216,6 +216,8 @@ ROOTS = frozenset({"urlset", "sitemapindex", "rss", "RDF", "feed"})
 LINKS = ("loc", "link", "guid")
 
 _SITEMAPS = frozenset({"urlset", "sitemapindex"})
+#: The beginning of a document with such a root.
+_BEGINNING = re.compile(rb"<\?xml\s|<(?:[\w.-]{1,30}:)?(?:urlset|sitemapindex|rss|feed|RDF)[\s>]")
 
 #: "must be no larger than 50MB (52,428,800 bytes)" uncompressed, says the protocol.
 MAX_DECODED = 50 * 1024 * 1024
@@ -256,6 +258,18 @@ def portions(page: Page) -> Iterator[bytes]:
 
 def _ignore(_why: str) -> None:
     pass
+
+
+def unpacked(page: Page, cut: Callable[[str], None] = _ignore) -> Iterator[bytes]:
+    """Yield the body of a page and what follows it in portions, unpacked if it is a gzip file."""
+    chunks = portions(page)
+    return gunzip(chunks, cut) if page.body.startswith(MAGIC) else chunks
+
+
+def without_junk(first: bytes) -> bytes:
+    """The beginning of a sitemap without what precedes its XML: blank lines, warnings of PHP."""
+    found = _BEGINNING.search(first)
+    return first if found is None else first[found.start() :]
 
 
 def gunzip(packed: Iterable[bytes], cut: Callable[[str], None] = _ignore) -> Iterator[bytes]:
@@ -358,16 +372,17 @@ def list_elements(
 def read_lines(text: str, out: Collector) -> None:
     """Add the links of a text sitemap: one URL a line."""
     for line in text.splitlines():
-        if line.startswith(("http://", "https://")):
-            out.add(line, Kind.PAGE)
+        url = line.strip("\ufeff \t")
+        if url[:8].lower().startswith(("http://", "https://")):
+            out.add(url, Kind.PAGE)
         if out.cut:
             break
 
 
-def blocks_of_lines(page: Page) -> Iterator[bytes]:
-    """Yield the body of a text sitemap and what follows it, cut at the ends of lines."""
+def blocks_of_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield a text sitemap, cut at the ends of lines."""
     rest = b""
-    for portion in portions(page):
+    for portion in chunks:
         lines, end, rest = (rest + portion).rpartition(b"\n")
         yield lines + end
         # No URL is longer than a portion.
@@ -482,7 +497,11 @@ def _guid(element: Any) -> list[_Found]:
 
 
 def _url(element: Any) -> list[_Found]:
-    return [(text_of(element), Kind.IMAGE, False)] if parent_name(element) == "image" else []
+    """RSS <url> of an image; <url> of a sitemap and <sitemap> of an index without <loc>."""
+    parent, text = parent_name(element), text_of(element).strip()
+    if parent == "image":
+        return [(text, Kind.IMAGE, False)]
+    return [(text, Kind.PAGE, False)] if parent in _SITEMAPS and text.startswith("http") else []
 
 
 def _media(element: Any) -> list[_Found]:
@@ -509,6 +528,7 @@ _READERS: dict[str, _ElementReader] = {
     "icon": _text_as(Kind.IMAGE),
     "logo": _text_as(Kind.IMAGE),
     "url": _url,
+    "sitemap": _url,
     "enclosure": _media,
     "content": _media,
     "thumbnail": _picture,

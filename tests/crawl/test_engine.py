@@ -292,6 +292,22 @@ def test_sitemaps_have_a_size_of_their_own(url: Url, is_sitemap: bool) -> None:
     assert request.accept("text/html", 99_000_000) is not None
 
 
+@pytest.mark.parametrize(
+    ("media_type", "is_taken"),
+    [
+        ("gzip", True),
+        ("application/pdf", True),
+        ("binary/octet-stream", True),
+        ("video/mp4", False),
+    ],
+)
+def test_sitemaps_may_have_any_type_of_a_text(media_type: str, is_taken: bool) -> None:
+    url = Url("http://a.test/map", 1, purpose=SITEMAP)
+    requests = Requests(HTML, Scope(all_pages()), lambda _url: 1000, lambda _url: OPTIONS)
+    accept = requests.make(url, "192.0.2.1").accept
+    assert (accept(media_type, None) is None) is is_taken
+
+
 def test_a_link_check_asks_for_no_more_of_a_sitemap_than_of_others() -> None:
     scope = Scope(all_pages(stay="host"))
     scope.area.add(["http://a.test/"])

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from larbinpy.config import Config
+from larbinpy.config.rule import parse_rule
 from larbinpy.frontier.admission import Admission, Detours, Folding, RecentHashes, RecentLinks
 from larbinpy.frontier.scope import Scope
 from larbinpy.frontier.traps import Traps
@@ -19,8 +20,9 @@ from larbinpy.parse import Kind, Link
 from larbinpy.parse.link import PackedLinks, followed
 from larbinpy.storage.seen import Seen
 from larbinpy.storage.sizes import SEEN_SIZES, SeenSizes, TableSizes
-from larbinpy.url import Url
+from larbinpy.url import SITEMAP, Url
 from tests.support.frontiers import WALL, all_pages, make_frontier
+from tests.support.frontiers import links as plain_links
 
 PARENT = Url("http://a.test/page", 3, seed=True)
 #: Sizes with which a handful of URLs makes the table grow, and leaves fingerprints without a slot.
@@ -174,3 +176,56 @@ def test_a_redirect_leads_back_with_a_new_cookie_once() -> None:
     for url in (wall, door, Url("http://a.test/2", 3)):
         detours.leave(url)
     assert not detours.returns(moved(door, "/", new_cookies=True), wall.href)
+
+
+ROBOTS = "http://a.test/robots.txt"
+
+
+def sitemap_on_another_host(limits: dict[str, Any]) -> tuple[Admission, Url]:
+    scope = Scope(all_pages(**limits))
+    scope.area.add(["http://a.test/"])
+    seen = Seen(Path("none"), "seen", SMALL)
+    taking = Admission(scope, seen, Traps(Config(limit_by_shape=0), WALL), Folding(()))
+    robots = Url(ROBOTS, 3)
+    [found] = taking.links(
+        robots, plain_links("http://store.test/index.xml?q"), redirect=False, purpose=SITEMAP
+    )
+    return taking, found
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"lock_site": True},
+        {"no_external_links": True},
+        {"stay": "host", "get_cgi": False},
+        {"check_links": True},
+    ],
+)
+def test_a_sitemap_on_another_host_gives_the_pages_of_the_site_that_names_it(
+    limits: dict[str, Any],
+) -> None:
+    taking, index = sitemap_on_another_host(limits)
+    assert (index.via, index.purpose) == (ROBOTS, SITEMAP)
+    [inner] = taking.links(
+        index,
+        plain_links("http://store.test/1.xml", "http://third.test/2.xml"),
+        redirect=False,
+        purpose=SITEMAP,
+    )
+    assert (inner.href, inner.via) == ("http://store.test/1.xml", ROBOTS)
+    pages = plain_links("http://a.test/page", "http://store.test/not-this")
+    [page] = taking.links(inner, pages, redirect=False)
+    assert (page.href, page.via, page.depth) == ("http://a.test/page", inner.href, 2)
+
+
+def test_what_a_sitemap_redirects_to_is_a_sitemap() -> None:
+    taking, index = sitemap_on_another_host({"lock_site": True})
+    [moved_there] = taking.links(index, plain_links("http://cdn.test/x"), redirect=True)
+    assert (moved_there.purpose, moved_there.hops) == (SITEMAP, index.hops + 1)
+
+
+def test_a_rule_may_reject_a_sitemap_on_another_host() -> None:
+    rule = parse_rule(False, "**store.test/**")
+    with pytest.raises(ValueError):
+        sitemap_on_another_host({"rules": (rule,)})

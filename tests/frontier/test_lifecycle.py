@@ -440,12 +440,37 @@ def test_a_sitemap_is_not_fetched_for_pages_without_depth(world: MakeWorld) -> N
     assert here.frontier.admission.refused[Outcome.TOO_DEEP] == 2
 
 
-def test_sitemaps_are_within_scope(world: MakeWorld) -> None:
-    replies, _ = sitemap(3, address="http://other.test/map.xml")
-    here = world(PAGE, replies=replies, lock_site=True)
+ELSEWHERE = "http://other.test/map.xml?of=a"
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [
+        {"lock_site": True},
+        {"no_external_links": True},
+        {"limit_to_domain": ("a.test",)},
+        {"get_cgi": False, "forbidden_extensions": (".xml",)},
+    ],
+)
+def test_a_sitemap_that_robots_txt_names_may_be_anywhere(world: MakeWorld, limit: Any) -> None:
+    replies, _ = sitemap(3, address=ELSEWHERE)
+    # A site of which only the sitemap of another one is wanted.
+    replies["http://other.test/robots.txt"] = {"body": b"Sitemap: /own.xml"}
+    here = world(PAGE, replies=replies, **limit)
     here.run()
-    assert "http://other.test/map.xml" not in here.outcomes()
-    assert "http://a.test/relative.xml" in here.outcomes()
+    outcomes = here.outcomes()
+    assert ELSEWHERE in outcomes and "http://a.test/relative.xml" in outcomes
+    assert ("http://other.test/own.xml" in outcomes) is ("get_cgi" in limit)
+
+
+def test_sitemaps_belong_to_the_site_whose_robots_txt_was_redirected(world: MakeWorld) -> None:
+    replies: Any = {
+        ROBOTS: {"status": 301, "headers": {"location": "http://other.test/robots"}},
+        "http://other.test/robots": {"body": b"Sitemap: /map.xml"},
+    }
+    here = world(PAGE, replies=replies, no_external_links=True)
+    here.run()
+    assert "http://other.test/map.xml" in here.outcomes()
 
 
 # Private addresses.

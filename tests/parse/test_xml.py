@@ -7,9 +7,10 @@ import zlib
 import pytest
 
 from larbinpy.page import Outcome, Page
-from larbinpy.parse import MAX_LINKS, Parsed, links, read, read_in_steps
+from larbinpy.parse import MAX_LINKS, Parsed, is_sitemap, links, read, read_in_steps
 from larbinpy.parse.xml import MAX_DECODED, chunked, gunzip, mended
-from larbinpy.url import Url
+from larbinpy.url import GUESS, Purpose, Url
+from larbinpy.url import SITEMAP as SITEMAP_PURPOSE
 
 HERE = "http://h.example/dir/doc"
 
@@ -77,6 +78,67 @@ def test_text_sitemap() -> None:
         ("b", "PAGE"),
     ]
     assert found(body, "text/plain") == []
+
+
+def in_named(body: str | bytes, type_: str, purpose: Purpose = SITEMAP_PURPOSE) -> list[str]:
+    """The URLs in what robots.txt names as a sitemap."""
+    data = body.encode() if isinstance(body, str) else body
+    url = Url(HERE, 5, purpose=purpose)
+    page = Page(url, Outcome.SUCCESS, 200, [("content-type", type_)], data)
+    assert not page.body or is_sitemap(page) or type_ == "text/html"
+    return [link.url.removeprefix("http://h.example/") for link in read(page, "larbinpy").links]
+
+
+WARNING = "<br />\n<b>Warning</b>: include() in <b>/x.php</b> on line <b>3</b><br />\n"
+LIST = "http://h.example/a\nhttp://h.example/b?x=1\n"
+TYPES = [
+    *("binary/octet-stream", "gzip", "application/x-gzip", "application/x-gzip-compressed"),
+    *("text/plain", "text/html; charset=utf-8", "application/x-xml", "text/xml, application/xml"),
+    *("", "application/json", "application/octet-stream", "application/pdf"),
+]
+
+
+@pytest.mark.parametrize("type_", TYPES)
+def test_what_is_named_as_a_sitemap_is_read_by_its_bytes(type_: str) -> None:
+    in_sitemap = [url for url, _ in IN_SITEMAP]
+    for pack in (bytes, gzip.compress):
+        assert in_named(pack(SITEMAP.encode()), type_) == in_sitemap
+        assert in_named(pack(LIST.encode()), type_) == ["a", "b?x=1"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "\n\n \t" + SITEMAP,
+        "\ufeff\r\n" + SITEMAP,
+        WARNING + SITEMAP,
+        "<!-- made by hand -->\n" + SITEMAP.partition("\n")[2],
+        SITEMAP.encode("utf-16"),
+    ],
+)
+def test_what_precedes_a_sitemap_does_not_hide_it(body: str | bytes) -> None:
+    in_sitemap = [url for url, _ in IN_SITEMAP]
+    assert in_named(body, "text/html") == in_named(body, "text/plain") == in_sitemap
+
+
+@pytest.mark.parametrize(
+    ("body", "urls"),
+    [
+        ("<s:urlset xmlns:s='x'><s:url><s:loc>/a</s:loc></s:url></s:urlset>", ["a"]),
+        ("<urlset xmlns='https://wrong'><url><loc>/a</loc></url></urlset>", ["a"]),
+        ("<urlset><url> http://h.example/a?x&amp;y </url><url>no</url></urlset>", ["a?x&y"]),
+        ("<sitemapindex><sitemap>\nhttp://h.example/s?a=1\n</sitemap></sitemapindex>", ["s?a=1"]),
+        ("\ufeffhttp://h.example/a\r\n  http://h.example/b\r\n", ["a", "b"]),
+        ("HTTP://h.example/a\n# more\n\nHttps://h.example/b", ["a", "https://h.example/b"]),
+    ],
+)
+def test_sitemaps_as_they_are_written(body: str, urls: list[str]) -> None:
+    assert in_named(body, "application/octet-stream") == urls
+    assert in_named(body, "text/plain", GUESS) == urls
+
+
+def test_a_page_that_is_named_as_a_sitemap_is_a_page() -> None:
+    assert in_named("<title>map</title><a href=/a>a</a> http://h.example/b", "text/html") == ["a"]
 
 
 def test_links_reads_declared_xml() -> None:
