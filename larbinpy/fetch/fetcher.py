@@ -29,7 +29,7 @@ from larbinpy.fetch.options import (
     concise,
     meaning,
 )
-from larbinpy.fetch.transfer import Attempt, Transfer, ending_of, is_of_use
+from larbinpy.fetch.transfer import Attempt, RawExchange, Transfer, ending_of, is_of_use
 from larbinpy.loop.poller import READ, WRITE, Poller
 from larbinpy.page import Outcome, Page
 
@@ -65,10 +65,10 @@ class Fetcher:
     transfer. A request ends once, in the list that `step` returns or with `abort`. Sockets,
     timer, handles and transfers are in one class because all of them take part in that.
 
-    A page whose Content-Encoding libcurl cannot decode, or with a wrong Content-Length, fails as
+    A page whose Content-Encoding libcurl cannot decode, or whose head it refuses, fails as
     earlyStop and is `misread`. When it is requested again, no coding is offered, and `transfer`
-    decodes what comes; or the length is ignored. So does a page whose body is cut off. If it is
-    cut off at the same byte again, the server always does so, and the body is the page.
+    decodes what comes; or a `RawExchange` reads the reply. So does a page whose body is cut off.
+    If it is cut off at the same byte again, the server always does so, and the body is the page.
 
     A site whose HTTP/2 fails is asked by HTTP/1.1 from then on, and one that chooses DHE with a
     weak group, without it.
@@ -92,6 +92,11 @@ class Fetcher:
         #: The cookies of all handles, and those of sites with a login.
         self.jars = Jars(make_jar() if settings.use_cookies else NoJar(), make_jar)
         self._busy: dict[pycurl.Curl, Transfer] = {}
+        # Exchanges that libcurl does not read, with the descriptors of those that have begun; and
+        # those that have ended, with libcurl's error and its message.
+        self._raw: dict[pycurl.Curl, RawExchange] = {}
+        self._descriptors: dict[pycurl.Curl, int] = {}
+        self._ended: list[tuple[pycurl.Curl, int, str]] = []
         # Pages whose requests could not be made; the next step returns them.
         self._unmade: list[Page] = []
         self._free: list[pycurl.Curl] = []
@@ -137,7 +142,7 @@ class Fetcher:
     @property
     def deadline(self) -> float | None:
         """When to call `step` next, even if no socket is ready; None for never."""
-        if self._timer_ms is not None or self._unmade:
+        if self._timer_ms is not None or self._unmade or self._ended:
             return self._now
         times = (self._timer_at, self._sweep_at if self._busy else None, self._brake.deadline)
         return min((at for at in times if at is not None), default=None)
@@ -157,8 +162,10 @@ class Fetcher:
             if self._options.get(curl) is not request.options:
                 self._adopt(curl, request.options)
             transfer.earlier = self._broken.pop(request.url.href, None)
-            leniency = 0 if transfer.earlier is None else transfer.earlier.code
-            transfer.coded = leniency in options.UNDECODED
+            code = 0 if transfer.earlier is None else transfer.earlier.code
+            leniency = options.leniency_after(request, code)
+            is_raw = leniency == options.WEIRD_SERVER_REPLY
+            transfer.coded = is_raw or leniency in options.UNDECODED
             options.single(curl.setopt, request, leniency)
             if request.url.spelling:
                 self._options.pop(curl)
@@ -168,6 +175,8 @@ class Fetcher:
             why = printable_detail(f"the request cannot be made: {error}")
             self._unmade.append(Page(request.url, Outcome.NO_CONNECTION, detail=why))
             return
+        if is_raw:
+            self._raw[curl] = RawExchange(curl, transfer)
         self._listen(curl, transfer)
         if self._settings.keep_requests:
             curl.setopt(pycurl.DEBUGFUNCTION, transfer.debug)
@@ -192,6 +201,7 @@ class Fetcher:
     def abort(self) -> None:
         """Abort all transfers; `step` does not return them."""
         self._unmade.clear()
+        self._ended.clear()
         for curl in list(self._busy):
             self._return(curl)
 
@@ -268,9 +278,27 @@ class Fetcher:
         left = 1
         while left:
             left, done, failed = self._multi.info_read()
-            pages += [self._finish(curl, pycurl.E_OK, "") for curl in done]
+            for curl in done:
+                if curl in self._raw:
+                    self._begin_raw(curl)
+                else:
+                    pages.append(self._finish(curl, pycurl.E_OK, ""))
             pages += [self._finish(curl, code, message) for curl, code, message in failed]
-        return pages
+        ended, self._ended = self._ended, []
+        return pages + [self._finish(*each) for each in ended]
+
+    def _begin_raw(self, curl: pycurl.Curl) -> None:
+        fd = self._descriptors[curl] = curl.getinfo(pycurl.ACTIVESOCKET)
+        self._poller.register(fd, READ | WRITE, lambda fd, _: self._on_raw_ready(curl, fd))
+
+    def _on_raw_ready(self, curl: pycurl.Curl, fd: int) -> None:
+        exchange = self._raw[curl]
+        end = exchange.go_on()
+        if end is None:
+            self._poller.modify(fd, READ | WRITE if exchange.waits_to_write else READ)
+        else:
+            self._poller.unregister(fd)
+            self._ended.append((curl, *end))
 
     def _expire(self, now: float) -> list[Page]:
         if now < self._sweep_at:
@@ -314,10 +342,11 @@ class Fetcher:
         intended = request.options.proxy_address or request.address.strip("[]")
         page.ip = curl.getinfo(pycurl.PRIMARY_IP) or intended
         page.ms = round(max(curl.getinfo(pycurl.TOTAL_TIME) * 1000, 0))
-        if code == pycurl.E_OPERATION_TIMEDOUT:
+        exchange = self._raw.get(curl)
+        if code == pycurl.E_OPERATION_TIMEDOUT or exchange is not None:
             page.ms = max(page.ms, round((self._now - transfer.started) * 1000))
         page.first_byte_ms = round(curl.getinfo(pycurl.STARTTRANSFER_TIME) * 1000)
-        page.received = bytes_received(curl)
+        page.received = bytes_received(curl) if exchange is None else exchange.received
         self._brake.charge(curl, page.received)
         if page.outcome in _BROKEN:
             self._weigh(page, code, transfer.earlier)
@@ -353,6 +382,9 @@ class Fetcher:
             _put(self._broken, page.url.href, Attempt(code, ending), most)
 
     def _return(self, curl: pycurl.Curl) -> None:
+        self._raw.pop(curl, None)
+        if curl in self._descriptors:
+            self._poller.unregister(self._descriptors.pop(curl))
         self._brake.end(curl)
         del self._busy[curl]
         if len(self._free) < self.free:

@@ -12,6 +12,7 @@ libcurl's errors as outcomes of a page.
 Versions of the libraries behind fetching.
 """
 
+import base64
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -275,7 +276,8 @@ _PROTOCOLS = pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS
 #: libcurl's errors for a body that it cannot decode: it is not packed as its Content-Encoding
 #: says, or in an unknown way; or (a write error of its own) more follows the packed content.
 UNDECODED = frozenset({pycurl.E_BAD_CONTENT_ENCODING, pycurl.E_WRITE_ERROR})
-#: Errors that a more lenient request avoids; the last is a Content-Length that is not a number.
+#: Errors that a more lenient request avoids; the last is a header line without a colon, or with a
+#: NUL, and a Content-Length that is not a number.
 LENIENCY = UNDECODED | {WEIRD_SERVER_REPLY}
 
 _AUTH = {
@@ -396,6 +398,16 @@ def _target(spelling: str, options: RequestOptions) -> str:
     return spelling if whole else split(spelling).path
 
 
+def leniency_after(request: Request, code: int) -> int:
+    """The error `code` if `request` can be made in another way after it, else 0.
+
+    What libcurl does not send has no login of libcurl, and no body.
+    """
+    options = request.options
+    needs_libcurl = options.login or options.auth or options.body is not None
+    return 0 if code == WEIRD_SERVER_REPLY and needs_libcurl else code
+
+
 def single(setopt: Setter, request: Request, leniency: int) -> None:
     """Set the options of one request. `leniency` is the error with which it failed before, or 0."""
     setopt(pycurl.URL, request.url.href.encode())
@@ -413,11 +425,30 @@ def single(setopt: Setter, request: Request, leniency: int) -> None:
     # Empty: offer all codings that libcurl was built with: gzip, deflate, br.
     setopt(pycurl.ENCODING, "identity" if coded else "")
     setopt(pycurl.HTTP_CONTENT_DECODING, not coded)
-    # Without a usable Content-Length, the body ends with the connection.
-    to_the_end = leniency == WEIRD_SERVER_REPLY
-    setopt(pycurl.IGNORE_CONTENT_LENGTH, to_the_end)
-    closing = ["Connection: close"] if to_the_end else []
-    setopt(pycurl.HTTPHEADER, [*options.lines, *request.headers, *closing])
+    # Then `transfer.RawExchange` sends the request and reads the reply.
+    setopt(pycurl.CONNECT_ONLY, int(leniency == WEIRD_SERVER_REPLY))
+    setopt(pycurl.HTTPHEADER, [*options.lines, *request.headers])
+
+
+def raw_head(request: Request) -> bytes:
+    """The head of a request that is sent without libcurl, and thus without cookies."""
+    options = request.options
+    scheme, _, rest = request.url.href.partition("://")
+    authority, _, path = rest.partition("/")
+    by_proxy = scheme == "http" and options.proxy_url.startswith("http")
+    login = base64.b64encode(options.proxy_login.encode()).decode()
+    lines = [
+        f"{'HEAD' if options.head else 'GET'} {request.url.href if by_proxy else f'/{path}'} "
+        f"HTTP/{'1.0' if options.http_version == '1.0' else '1.1'}",
+        f"Host: {authority}",
+        f"User-Agent: {options.user_agent}",
+        *([f"Proxy-Authorization: Basic {login}"] if by_proxy and login else []),
+        *options.lines,
+        *request.headers,
+        "Accept-Encoding: identity",
+        "Connection: close",
+    ]
+    return "\r\n".join([*lines, "", ""]).encode()
 
 
 def _source(options: RequestOptions, address: str) -> str:

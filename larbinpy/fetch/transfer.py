@@ -11,14 +11,15 @@ send both even if `identity` is asked for. What is no such file at all has a wro
 """
 
 import re
+import sys
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from functools import partial
 from typing import Any, NamedTuple
 
 import pycurl
 
-from larbinpy.fetch.options import Request, proxy_unauthorized
+from larbinpy.fetch.options import Request, proxy_unauthorized, raw_head
 from larbinpy.page import LONG_HEADERS, NEEDS_LOGIN, Outcome, Page, declared_type, of_status
 from larbinpy.url import SECRET_HEADER, hash64
 
@@ -250,6 +251,7 @@ _SWITCHING = 101
 _UNAUTHORIZED = 401
 _PROXY_UNAUTHORIZED = 407
 _LENGTH = re.compile(r"\d{1,18}", re.ASCII)
+_CHUNK = re.compile(rb"[0-9a-fA-F]{1,15}")
 
 
 class _Rest:
@@ -386,6 +388,11 @@ class Transfer:
                 return None
         self._cut()
         return 0
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether nothing more is taken."""
+        return self._stop is not None
 
     def news(self) -> int:
         """Bytes of headers and body that came since the last call."""
@@ -548,6 +555,130 @@ class Transfer:
                 # It is asked for again, so that libcurl does not unpack it.
                 self._stop, self._detail = Outcome.EARLY_STOP, "a packed file, to be kept as it is"
         return None if self._stop is None else 0
+
+
+#: Bytes that are received at once, and so often before others have their turn.
+_RECEIVED = 1 << 16
+_TURN = 4
+_BODYLESS = frozenset({204, 304})
+
+
+class RawExchange:
+    """A request, and its reply, on a connection that libcurl has made and does not read.
+
+    libcurl refuses replies that browsers show: with header lines that have no colon, such as a
+    second status line, or have a NUL, and with a Content-Length that is no number. Here, such
+    lines do not count. `transfer` gets the others, and the body; the connection closes after it.
+    """
+
+    def __init__(self, curl: pycurl.Curl, transfer: Transfer) -> None:
+        self._curl = curl
+        self._transfer = transfer
+        self._unsent = raw_head(transfer.request)
+        transfer.debug(pycurl.INFOTYPE_HEADER_OUT, self._unsent)
+        # What came, and how much of it was read.
+        self._data = b""
+        self._at = 0
+        self._closed = False
+        # More may be there without a sign on the socket.
+        self._hurried = False
+        self._reader = self._read()
+        self.received = 0
+
+    @property
+    def waits_to_write(self) -> bool:
+        """Whether `go_on` is to be called as soon as the socket can be written to."""
+        return bool(self._unsent) or self._hurried
+
+    def go_on(self) -> tuple[int, str] | None:
+        """Send and receive what is possible; libcurl's error and its message at the end."""
+        try:
+            for _ in range(_TURN):
+                if self._unsent:
+                    self._unsent = self._unsent[self._curl.send(self._unsent) :]
+                else:
+                    self._receive()
+                    next(self._reader)
+        except BlockingIOError:
+            self._hurried = False
+            return None
+        except pycurl.error as error:
+            return pycurl.E_SEND_ERROR, str(error.args[-1])
+        except StopIteration as end:
+            return (pycurl.E_PARTIAL_FILE, end.value) if end.value else (pycurl.E_OK, "")
+        self._hurried = True
+        return None
+
+    def _receive(self) -> None:
+        try:
+            data = self._curl.recv(_RECEIVED)
+        except pycurl.error:
+            # Many servers close TLS without a word.
+            data = b""
+        self._closed = not data
+        self._data, self._at = self._data[self._at :] + data, 0
+        self.received += len(data)
+
+    def _read(self) -> Generator[None, None, str]:
+        """Read the reply; yields when it needs more. Returns why it is not whole, or nothing."""
+        transfer = self._transfer
+        while not transfer.complete:
+            line = yield from self._line()
+            if self._closed and not line:
+                return "closed within the headers"
+            if not transfer.status_line and not line.startswith(b"HTTP/"):
+                return "no status line"
+            is_field = b":" in line or line[:1] in b" \t\r\n"
+            is_read = is_field or not transfer.status_line
+            transfer.header_bytes += 0 if is_read else len(line)
+            # That the headers are too long, it says itself.
+            is_read = is_read or transfer.header_bytes > MAX_HEADER_BYTES
+            if is_read and transfer.header(line.replace(b"\0", b"")) == 0:
+                return ""
+        if transfer.request.options.head or transfer.status in _BODYLESS:
+            return ""
+        fields = dict(transfer.headers)
+        if fields.get("transfer-encoding", "").lower().endswith("chunked"):
+            return (yield from self._chunks())
+        lengths = {value for name, value in transfer.headers if name == "content-length"}
+        length = declared_length(lengths.pop()) if len(lengths) == 1 else None
+        return (yield from self._body(length))
+
+    def _line(self) -> Generator[None, None, bytes]:
+        while not (end := self._data.find(b"\n", self._at) + 1):
+            if self._closed or len(self._data) - self._at > MAX_HEADER_BYTES:
+                end = len(self._data)
+                break
+            yield
+        line, self._at = self._data[self._at : end], end
+        return line
+
+    def _chunks(self) -> Generator[None, None, str]:
+        while True:
+            size = (yield from self._line()).partition(b";")[0].strip()
+            if not _CHUNK.fullmatch(size):
+                return "no size of a chunk"
+            if int(size, 16) == 0:
+                return ""
+            lacking = yield from self._body(int(size, 16))
+            if lacking or self._transfer.is_stopped:
+                return lacking
+            yield from self._line()
+
+    def _body(self, size: int | None) -> Generator[None, None, str]:
+        """Pass on `size` bytes, None for all until the end."""
+        left = sys.maxsize if size is None else size
+        while left:
+            piece = self._data[self._at : self._at + left]
+            self._at += len(piece)
+            left -= len(piece)
+            if piece and self._transfer.write(piece) == 0:
+                return ""
+            if self._closed and left:
+                return "" if size is None else f"end of response with {left} bytes missing"
+            if left:
+                yield
+        return ""
 
 
 def _is_secret(line: bytes) -> bool:

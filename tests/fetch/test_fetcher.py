@@ -19,7 +19,7 @@ from larbinpy.page import Outcome, Page
 from larbinpy.url import Url, canonical
 from tests.support.ports import free_port
 from tests.support.suites import suite
-from tests.support.webserver import Act, Drip, Loop, Until, once, reply
+from tests.support.webserver import Act, Drip, Endless, Loop, Until, once, reply
 
 SETTINGS = FetchSettings(handles=4)
 OPTIONS = RequestOptions(user_agent="larbinpy/0.1 (+http://us.test/)", sender="me@us.test")
@@ -826,6 +826,128 @@ def test_a_page_that_stalls_at_its_end_is_whole(loop: Loop, body: bytes, outcome
         [page] = loop.finish()
         assert (page.outcome, page.body, page.misread) == (expected, body, False)
         server.sent = 0
+
+
+FINE = b"HTTP/1.1 200 OK\r\nServer: x\r\n"
+JUNK = FINE + b"use strict\r\n"
+LENGTH = b"Content-Length: 4\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        JUNK + LENGTH + b"page and more",
+        JUNK + b"\r\npage",
+        JUNK + CHUNKED + b"2\r\npa\r\n2;x\r\nge\r\n0\r\n\r\n",
+        FINE + b"HTTP/1.1 200 OK\r\n" + LENGTH + b"page",
+        FINE + b"X: a\0b\r\n" + LENGTH + b"page",
+        FINE + b"Content-Length: four\r\n\r\npage",
+        FINE + b"Content-Length: 2\r\n" + LENGTH + b"page",
+        b"HTTP/1.1 100 Continue\r\n\r\n" + JUNK + LENGTH + b"page",
+        JUNK.replace(b"\r\n", b"\n") + LENGTH.replace(b"\r\n", b"\n") + b"page",
+        JUNK + b"Content-Encoding: gzip\r\n\r\n" + gzip.compress(b"page", mtime=0),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 1000])
+def test_a_head_that_libcurl_refuses_is_read_the_second_time(
+    make_loop: MakeLoop, raw: bytes, size: int
+) -> None:
+    """By one handle, which libcurl uses again afterwards."""
+    loop = make_loop(handles=1, keep_requests=True)
+    # It stays open if the reply says where it ends.
+    ends = b"\r\n\r\npage" not in raw.replace(LENGTH, b"") and b"gzip" not in raw
+    rest = [Act.HANG] if ends and b"Length: 2" not in raw and b"\r" in raw else []
+    odd = once(Drip(raw, size), *rest)
+    server = loop.serve(odd, odd, once(reply(b"usual")))
+    first = loop.fetch(server.url("/a?b"))
+    assert (first.outcome, first.misread) == (Outcome.EARLY_STOP, True)
+    page = loop.fetch(server.url("/a?b"))
+    assert (page.outcome, page.status, page.body) == (Outcome.SUCCESS, 200, b"page")
+    assert (page.header("server"), page.truncated, page.ip) == ("x", None, "127.0.0.1")
+    assert page.received == len(raw) or rest
+    sent = head(server.requests[1])
+    usual = head(server.requests[0])[1] | {"accept-encoding": "identity", "connection": "close"}
+    assert sent == ("GET /a?b HTTP/1.1", usual)
+    assert page.request == server.requests[1]
+    assert loop.fetch(server.url()).body == b"usual"
+
+
+@pytest.mark.parametrize(
+    ("raw", "body", "detail"),
+    [
+        (JUNK + b"A: b\r\n", b"", "closed within the headers"),
+        (JUNK + LENGTH + b"pa", b"pa", "end of response with 2 bytes missing"),
+        (JUNK + CHUNKED + b"9\r\npa", b"pa", "end of response with 7 bytes missing"),
+        (JUNK + CHUNKED + b"pa\r\n", b"", "no size of a chunk"),
+        (b"SSH-2.0-x\r\n", b"", "no status line"),
+        (b"", b"", "closed within the headers"),
+    ],
+)
+def test_a_head_that_libcurl_refuses_may_have_half_a_body(
+    loop: Loop, raw: bytes, body: bytes, detail: str
+) -> None:
+    server = loop.serve(once(JUNK + b"A: b\r\n"), once(raw))
+    loop.fetch(server.url())
+    page = loop.fetch(server.url())
+    assert (page.outcome, page.body, page.detail) == (Outcome.EARLY_STOP, body, detail)
+
+
+def test_a_connection_may_break_before_anything_is_sent(loop: Loop) -> None:
+    server = loop.serve(once(JUNK + b"A: b\r\n"), [Act.RESET])
+    loop.fetch(server.url())
+    page = loop.fetch(server.url())
+    assert page.outcome in (Outcome.EARLY_STOP, Outcome.NO_CONNECTION)
+
+
+def test_what_libcurl_does_not_read_has_the_same_bounds(loop: Loop) -> None:
+    server = loop.serve(once(JUNK + b"\r\n", Endless(b"x" * 50_000)))
+    loop.fetch(server.url(), max_size=1000)
+    page = loop.fetch(server.url(), max_size=1000)
+    assert (page.outcome, len(page.body), page.truncated) == (Outcome.TOO_BIG, 1000, "length")
+    for flood in (b"A: b\r\n", b"x" * 50_000):
+        server = loop.serve(once(JUNK + b"A: b\r\n"), once(JUNK, Endless(flood)))
+        loop.fetch(server.url())
+        assert loop.fetch(server.url()).detail.startswith("its headers have more than 300 lines")
+    server = loop.serve(once(JUNK + b"A: b\r\n"), once(JUNK, Act.HANG))
+    loop.fetch(server.url())
+    loop.start(server.url())
+    for _ in range(50):
+        assert loop.turn(0) == []
+    loop.skip(40)
+    assert loop.finish()[0].outcome is Outcome.TIMEOUT
+
+
+def test_what_libcurl_does_not_read_can_be_aborted(loop: Loop) -> None:
+    server = loop.serve(once(JUNK + b"A: b\r\n"), once(JUNK, Act.HANG))
+    loop.fetch(server.url())
+    loop.start(server.url())
+    for _ in range(50):
+        loop.turn(0)
+    loop.fetcher.abort()
+    assert (loop.fetcher.busy, loop.turn(0)) == (0, [])
+
+
+def test_a_proxy_gets_the_whole_url_of_what_libcurl_does_not_read(make_loop: MakeLoop) -> None:
+    loop = make_loop()
+    proxy = loop.serve(once(JUNK + LENGTH + b"page"))
+    loop.options = replace(
+        OPTIONS,
+        proxy_url=f"http://127.0.0.1:{proxy.port}",
+        proxy_address="127.0.0.1",
+        proxy_login="me:secret",
+    )
+    pages = [loop.fetch("http://a.test/x", address="192.0.2.7") for _ in range(2)]
+    assert pages[1].body == b"page"
+    assert head(proxy.requests[1])[0] == "GET http://a.test/x HTTP/1.1"
+    assert b"Proxy-Authorization: Basic bWU6c2VjcmV0\r\n" in proxy.requests[1]
+
+
+def test_a_login_goes_by_libcurl_alone(make_loop: MakeLoop) -> None:
+    loop = make_loop(options=replace(OPTIONS, login="me:secret", auth="basic"))
+    server = loop.serve(once(JUNK + LENGTH + b"page"))
+    pages = [loop.fetch(server.url()) for _ in range(2)]
+    assert [page.outcome for page in pages] == [Outcome.EARLY_STOP] * 2
+    assert all(b"Authorization: Basic" in request for request in server.requests)
 
 
 def test_a_reply_without_headers(loop: Loop) -> None:

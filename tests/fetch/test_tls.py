@@ -75,6 +75,19 @@ def test_ca_file(make_loop: MakeLoop, context: ssl.SSLContext, certificate: File
     assert server.accepted == 1
 
 
+def test_what_libcurl_does_not_read_is_verified_as_well(
+    make_loop: MakeLoop, context: ssl.SSLContext, certificate: Files
+) -> None:
+    junk = b"HTTP/1.1 200 OK\r\nuse strict\r\nA: b\r\n\r\npage"
+    loop = make_loop(ca_file=str(certificate[0]))
+    server = loop.serve(once(junk), tls=context)
+    assert [loop.fetch(server.url()).body for _ in range(2)] == [b"", b"page"]
+    assert loop.fetch(server.url()).misread
+    loop.options = replace(loop.options, ca_file=None)
+    assert loop.fetch(server.url()).outcome is Outcome.BAD_TLS
+    assert server.accepted == 4
+
+
 def test_the_name_must_be_the_certificates(
     make_loop: MakeLoop, context: ssl.SSLContext, certificate: Files
 ) -> None:
