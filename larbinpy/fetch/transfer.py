@@ -627,7 +627,9 @@ class RawExchange:
             if self._closed and not line:
                 return "closed within the headers"
             if not transfer.status_line and not line.startswith(b"HTTP/"):
-                return "no status line"
+                # No HTTP, or HTTP/0.9, which libcurl refuses on a connection that was used.
+                self._at -= len(line)
+                return (yield from self._body(None))
             is_field = b":" in line or line[:1] in b" \t\r\n"
             is_read = is_field or not transfer.status_line
             transfer.header_bytes += 0 if is_read else len(line)

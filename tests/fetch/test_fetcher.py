@@ -879,7 +879,6 @@ def test_a_head_that_libcurl_refuses_is_read_the_second_time(
         (JUNK + LENGTH + b"pa", b"pa", "end of response with 2 bytes missing"),
         (JUNK + CHUNKED + b"9\r\npa", b"pa", "end of response with 7 bytes missing"),
         (JUNK + CHUNKED + b"pa\r\n", b"", "no size of a chunk"),
-        (b"SSH-2.0-x\r\n", b"", "no status line"),
         (b"", b"", "closed within the headers"),
     ],
 )
@@ -890,6 +889,17 @@ def test_a_head_that_libcurl_refuses_may_have_half_a_body(
     loop.fetch(server.url())
     page = loop.fetch(server.url())
     assert (page.outcome, page.body, page.detail) == (Outcome.EARLY_STOP, body, detail)
+
+
+def test_a_connection_that_was_used_may_answer_without_headers(make_loop: MakeLoop) -> None:
+    """libcurl refuses that, as the server knew HTTP/1.1 before."""
+    loop = make_loop(handles=1)
+    for odd, outcome in ((b"SSH-2.0-x\r\n", Outcome.NO_CONNECTION), (b"<p>", Outcome.SUCCESS)):
+        server = loop.serve([*once(reply(b"usual")), *once(odd)], once(odd))
+        assert loop.fetch(server.url("/1")).body == b"usual"
+        pages = [loop.fetch(server.url("/2")) for _ in range(2)]
+        assert [page.outcome for page in pages] == [Outcome.EARLY_STOP, outcome]
+        assert pages[1].body == (b"" if outcome is Outcome.NO_CONNECTION else odd)
 
 
 def test_a_connection_may_break_before_anything_is_sent(loop: Loop) -> None:

@@ -71,16 +71,16 @@ BODIES = {
     "drip": Host({"/": lambda: [OK + b"\r\n", *drip(b"x" * 100, 0.1)]}, {"/": "timeout"}),
     "drip-head": Host({"/": lambda: drip(OK * 9, 0.1)}, {"/": "timeout"}),
     "silent": _alone(Act.HANG, outcome="timeout"),
-    "cut": _alone(CHUNKED + b"5\r\nhe", Act.CLOSE, outcome="earlyStop"),
+    "cut": _alone(CHUNKED + b"5\r\nhe", Act.CLOSE, outcome="success"),
     "reset": _alone(OK, Act.RESET, outcome="earlyStop"),
     "longer": _alone(OK + b"Content-Length: 3\r\n\r\n<p>longer", Act.CLOSE, outcome="success"),
-    "shorter": _alone(OK + b"Content-Length: 900\r\n\r\n<p>", Act.CLOSE, outcome="earlyStop"),
+    "shorter": _alone(OK + b"Content-Length: 900\r\n\r\n<p>", Act.CLOSE, outcome="success"),
     "huge": _alone(
         OK + b"Content-Length: 99999999999999999999\r\n\r\n<p>", Act.CLOSE, outcome="success"
     ),
     "negative": _alone(OK + b"Content-Length: -1\r\n\r\n<p>", Act.CLOSE, outcome="success"),
     # A reply without a head is HTTP/0.9.
-    "not-http": _alone(b"SSH-2.0-OpenSSH_9.2p1\r\n", Act.CLOSE, outcome="success"),
+    "not-http": _alone(b"SSH-2.0-OpenSSH_9.2p1\r\n", Act.CLOSE, outcome="noConnection"),
 }
 
 # The robots.txt of a host may also be a drip of headers or body.
