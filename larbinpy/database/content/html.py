@@ -6,7 +6,7 @@ The outlinks of an HTML page with their anchors, and other references of it.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
@@ -45,6 +45,8 @@ _SEPARATOR = re.compile(
     r"\s+(?:[-\u2013\u2014\xb7\u2022\xab\u203a>~:]|::|//)\s+|\s*[|\xbb\uff5c]\s*"
     r"|(?<=[\u2e80-\uffff])[-_\u2013\u2014](?=\S)"
 )
+#: Those that stand in no title.
+_BARS = ("|", "\xbb", "\uff5c", "_")
 #: Fewer characters of a host's name are found in too many titles.
 _SHORTEST_NAME = 3
 #: Labels that `viewtopic.php` of many forums writes before the title.
@@ -63,6 +65,8 @@ class Titles:
     site: str = ""
     #: Those of the first level.
     headings: Sequence[str] = ()
+    #: Texts of links to the home page of the site.
+    home: Sequence[str] = ()
 
 
 def chosen(titles: Titles) -> str:
@@ -71,7 +75,7 @@ def chosen(titles: Titles) -> str:
     The heading also counts if the page has only one, unless `<title>` and the card agree on
     another title. A home page is called by its whole `<title>`.
     """
-    site = _Site(titles.url, titles.site)
+    site = _Site(titles.url, (titles.site, *titles.home))
     whole = site.cut(titles.title)
     card = site.cut(titles.card)
     first, *more = _parts(titles.title) or ("",)
@@ -127,13 +131,14 @@ def _begins(heading: str, title: str) -> bool:
 class _Site:
     """The names of the site that a page belongs to."""
 
-    def __init__(self, url: str, name: str) -> None:
+    def __init__(self, url: str, names: Iterable[str]) -> None:
         parts = split_url(url)
         self.is_home = parts.path.partition("?")[0] in ("/", "/index.html", "/index.php")
         host = parts.host.removeprefix("www.")
         self._host = _key(host)
         labels = [_key(label) for label in host.split(".")[:-1]]
-        self._names = {_key(name), *(each for each in labels if len(each) >= _SHORTEST_NAME)}
+        self._names = {each for each in labels if len(each) >= _SHORTEST_NAME}
+        self._names.update(map(_key, names))
 
     def is_named(self, text: str) -> bool:
         """Whether `text` is a name of the site, or nothing."""
@@ -145,11 +150,24 @@ class _Site:
         )
 
     def cut(self, title: str) -> str:
-        """The title without the names of the site: its first part that is left."""
-        own = [
-            part for part in _parts(title) if not self.is_named(part) and _key(part) not in _LABELS
-        ]
-        return own[0] if own else title
+        """The title without the names of the site at its ends, and what a bar parts from it."""
+        cut = self._cut_ends(title)
+        bar = next((each for each in _SEPARATOR.finditer(cut) if each[0].strip() in _BARS), None)
+        if bar is not None:
+            cut = self._cut_ends(cut[: bar.start()])
+        return cut if not self.is_named(cut) else title
+
+    def _cut_ends(self, title: str) -> str:
+        begin, end = 0, len(title)
+        marks = list(_SEPARATOR.finditer(title))
+        while marks and self.is_named(title[marks[-1].end() : end]):
+            end = marks.pop().start()
+        while marks and self._is_label(title[begin : marks[0].start()]):
+            begin = marks.pop(0).end()
+        return title[begin:end].strip()
+
+    def _is_label(self, text: str) -> bool:
+        return self.is_named(text) or _key(text) in _LABELS
 
     def cut_end(self, title: str, least: int) -> str:
         """The title without the name of the site at its end, if `least` words are left."""
@@ -274,6 +292,7 @@ def _described(element: Element) -> str:
 
 #: `iter_elements` takes a third of the time of a selector.
 _TAGS = ("a", "area", "meta", "title", "desc", "h1", "html", "link", "script")
+_MOST_AUTHORS = 50
 _AUTHOR = '[itemprop="author" i],[rel="author" i]'
 _HEADINGS = "h1,h2,h3,h4,h5,h6"
 _PERMALINKS = "¶§🔗\ufe0e "
@@ -317,13 +336,15 @@ def read_tree(tree: Document, url: str, latest: str) -> Content:
     out.links = list(found.links)
     image = declared.fill(out, latest) or found.image
     if not out.author:
-        out.author = _author(tree)
+        out.author = _author(tree, found.first_headings)
     if out.published is None:
         out.published = dates.in_tree(tree, url, latest)
     out.image = resolver.resolve(image) if image else None
     titles.card = line(declared.card, LONGEST_TITLE)
     titles.site = out.site_name
     titles.headings = list(filter(None, map(heading, found.first_headings)))
+    home = parse("/", url)
+    titles.home = [link.anchor for link in out.links if link.url == home]
     out.title = chosen(titles)
     texts = split(tree)
     _cut(out, texts.main, texts.rest)
@@ -426,12 +447,19 @@ def heading(element: Element) -> str:
     return line(text, LONGEST_TITLE).rstrip(_PERMALINKS).removesuffix(" #").removeprefix("# ")
 
 
-def _author(tree: Document) -> str:
-    """The author that an element of the page names."""
-    element = tree.select_one(_AUTHOR)
-    if element is None:
-        return ""
-    return line((element.select_one('[itemprop="name"],a') or element).text, LONGEST_AUTHOR)
+def _author(tree: Document, headings: list[Element]) -> str:
+    """The author that an element of the page names; links after the heading before others."""
+    heading = headings[0] if headings else None
+    found = tree.select(f"h1,{_AUTHOR}")[:_MOST_AUTHORS]
+    at = found.index(heading) if heading in found else 0
+    before = [each for each in found[:at] if each.attr("rel") is None]
+    named = [each for each in (*before, *found[at:], *found[:at]) if each.tag != "h1"]
+    own = [each for each in named if not dates.is_elsewhere(each, heading)]
+    for element in own or named:
+        author = (element.select_one('[itemprop="name"],a') or element).text
+        if author := line(author, LONGEST_AUTHOR):
+            return author
+    return ""
 
 
 def _cut(out: Content, text: str, rest: str) -> None:

@@ -117,9 +117,12 @@ _PARAGRAPHS = ("p", "pre", "blockquote")
 _LEVELS = 12
 #: Names of these are about the layout of the whole, or about a term, not about what they are.
 _NOT_BY_NAME = frozenset(("body", "main", "article", "h1", "h2", "h3", "dt"))
+#: Names of these are anchors of their text, or belong to a row.
+_NOT_BY_ID = (*_NOT_BY_NAME, "p", "li", "dd", "tr", "td", "th")
 #: Highlighters call parts of a program comment, tag or meta.
 _PROGRAMS = "pre,code,dt,body"
 _NO_PROGRAM = ":not(pre,code,dt)>"
+_QUESTIONS = "h1,h2,h3,h4,h5,h6,dt,summary,legend"
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 #: Words of an id for layout: more are those of a heading.
 _LAYOUT = 2
@@ -228,6 +231,8 @@ def _join(node: Text) -> None:
         node.data = _BROKEN.sub("", node.data)
 
 
+#: The text of a formula, hidden because its drawing has none.
+_FORMULA_TEXT = "mjx-assistive-mml"
 #: An element that was taken out, with the one around it and what follows it.
 _Taken = tuple[Element, Node | None, Node | None]
 
@@ -242,16 +247,10 @@ def _remove_hidden(tree: Document, sheets: Sheets, covered: list[Element]) -> li
         for each in elements:
             if opened is not None and opened(each):
                 covered.append(each)
-            elif not _is_formula(each):
+            elif each.tag != _FORMULA_TEXT:
                 taken.append((each, each.parent, each.next_sibling))
                 each.extract()
     return taken
-
-
-def _is_formula(element: Element) -> bool:
-    """Whether an element is the text of a formula, which has no other where it is drawn."""
-    inner = element.children
-    return len(inner) == 1 and isinstance(inner[0], Element) and inner[0].tag == "math"
 
 
 def _show_hidden(body: Element, taken: list[_Taken]) -> None:
@@ -352,7 +351,10 @@ def _prune(body: Element, aside: Element) -> Prose:
             and each.closest("body")
             and (each.tag != "header" or not each.closest("article,main"))
         ):
-            _move(each, aside)
+            if each.tag == "button" and each.closest(_QUESTIONS):
+                each.tag = "span"  # it opens the answer
+            else:
+                _move(each, aside)
     prose = Prose(body)
     gone = {each: name for each, name in _named(body) if each not in kept}
     if prose.spare(gone) < _FEW:
@@ -371,7 +373,7 @@ def _named(body: Element) -> Iterator[tuple[Element, str]]:
         yield each, each.tag
     for each in body.select("[id]"):
         word = boilerplate(each.attr("id") or "")
-        if word and each.tag not in _NOT_BY_NAME and not _is_slug(each):
+        if word and each.tag not in _NOT_BY_ID and not _is_slug(each):
             yield each, word
     for each in body.select("[class]"):
         word = CLASSES[each.attr("class") or ""]

@@ -160,3 +160,17 @@ def test_signs_of_permalinks_are_no_text() -> None:
 def test_icons_of_fonts_are_no_text() -> None:
     found = content("<title>\ue001 Home</title><p><i>\uf015</i> One \U000f0001two</p><nav>\ue002 M")
     assert (found.title, found.text, found.rest) == ("Home", "One two", "M")
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "<div class=latest>by <a rel=author>Nora</a></div><h1>Lamp</h1><a rel=author>Ruth</a>",
+        "<p>by <a rel=author>Nora</a></p><h1>Lamp</h1><p>by <a rel=author>Ruth</a></p>",
+        "<b itemprop=author>Ruth</b><h1>Lamp</h1><b itemprop=author><a></a>Nora</b>",
+        "<h1>Lamp</h1><b itemprop=author><a></a></b><a rel=author>Ruth</a>",
+        "<h1>Lamp</h1><div id=comments><a rel=author>Ruth</a></div>",
+    ],
+)
+def test_the_author_is_that_of_the_page_and_not_of_another_story(markup: str) -> None:
+    assert content(markup).author == "Ruth"

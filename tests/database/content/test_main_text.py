@@ -164,6 +164,24 @@ def test_a_name_costs_no_place_if_hardly_any_text_is_left(names: str) -> None:
     assert "Paragraph one" in found.main and "Paragraph six" in found.main
 
 
+@pytest.mark.parametrize("tag", ["h3", "dt", "summary"])
+def test_a_question_that_is_a_button_stays(tag: str) -> None:
+    item = (
+        "<{0}><button aria-expanded=true>Question {1}?</button></{0}><div><p>Fill the tank.</div>"
+    )
+    items = "".join(item.format(tag, n) for n in range(3))
+    found = read(f"<main><h1>Help</h1>{items}<button>Buy</button></main>")
+    lines = [f"Question {n}?\nFill the tank." for n in range(3)]
+    assert found.main == "\n".join(["Help", *lines])
+    assert found.rest == "Buy"
+
+
+@pytest.mark.parametrize("word", ["gdpr", "cookie", "comment", "navigation"])
+def test_anchors_of_paragraphs_are_no_names(word: str) -> None:
+    paragraphs = LONG.replace("<p>", f"<p id={word}-paragraph>", 1)
+    assert "Paragraph one" in read(f"<main><h1 id={word}>On {word}</h1>{paragraphs}</main>").main
+
+
 @pytest.mark.parametrize("tag", ["form", "aside"])
 def test_a_form_around_the_page_is_not_left_out(tag: str) -> None:
     found = read(f"<{tag}><div id=menu><ul>{MENU}</ul></div><div>{LONG}</div></{tag}>")

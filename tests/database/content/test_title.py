@@ -16,6 +16,14 @@ URL = "http://www.example.test/a/page"
         (Titles(URL, "The Site \u2022 View topic - One thing", site="The Site"), "One thing"),
         (Titles(URL, "\u7db2\u8def\u722c\u87f2_\u65b0\u805e"), "\u7db2\u8def\u722c\u87f2"),
         (Titles(URL, "well-known state-of-the-art"), "well-known state-of-the-art"),
+        # A title is cut at names of the site alone, and at bars.
+        (Titles(URL, "Phares : ce que disent les gardiens"), "Phares : ce que disent les gardiens"),
+        (Titles(URL, "Chapter 3 - Loops and lists"), "Chapter 3 - Loops and lists"),
+        (Titles(URL, "Kraken \u2013 ein Tier der Tiefe"), "Kraken \u2013 ein Tier der Tiefe"),
+        (Titles(URL, "Kraken \u2013 ein Tier - Example | News"), "Kraken \u2013 ein Tier"),
+        # Links to the home page have the name of the site.
+        (Titles(URL, "Cranes - Tales", headings=["Tales"], home=["Home", "Tales"]), "Cranes"),
+        (Titles(URL, "Tales: Cranes - Tales", home=["Tales"]), "Tales: Cranes"),
         # A heading whose words are in <title>, but not the name of the site.
         (Titles(URL, "A - B - Example", headings=["Example", "A - B"]), "A - B"),
         (Titles(URL, "Thing | Example", headings=["Thing | Example"]), "Thing"),
