@@ -10,14 +10,17 @@
 """
 
 import csv
+import json
 import os
+import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
+from urllib.parse import unquote
 
 import click
 
@@ -35,7 +38,7 @@ from larbinpy.database.base import (
     Wish,
     is_server,
 )
-from larbinpy.database.finder import DatabaseFinder, open_finders
+from larbinpy.database.finder import DatabaseFinder, markdown_of, open_finders
 from larbinpy.database.search.query import FILTERS, Query, parse
 from larbinpy.database.search.snippet import pieces
 from larbinpy.errors import NOTHING_FOUND, Ending
@@ -195,6 +198,7 @@ _SHOWN = 10
 @click.argument("url")
 @database_options
 @click.option("--text", "what", flag_value="text", help="Print the main text.")
+@click.option("--markdown", "what", flag_value="markdown", help="Print the main text as Markdown.")
 @click.option("--links", "what", flag_value="links", help="Print the links and their texts.")
 @click.option("--json", "what", flag_value="json", help="Print all as one JSON object.")
 @click.option(
@@ -254,6 +258,8 @@ def _stored_lines(stored: Stored, what: str | None) -> Iterator[str]:
     match what:
         case "text":
             yield from map(printable, stored.text.split("\n"))
+        case "markdown":
+            yield from map(printable, markdown_of(stored).split("\n"))
         case "links":
             for link in stored.more.get("links") or ():
                 url, anchor = link[:2]
@@ -553,22 +559,56 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["jsonl", "csv", "opensearch"]),
+    type=click.Choice(["jsonl", "csv", "opensearch", "markdown-jsonl", "markdown"]),
     default="jsonl",
     help="Form of the output [jsonl].",
 )
 @click.option(
-    *("-o", "file"), metavar="FILE", help="Write to FILE [standard output].", shell_complete=files
+    *("-o", "file"),
+    metavar="FILE",
+    help="Write to FILE [standard output]; with markdown, a folder.",
+    shell_complete=files,
 )
-def export(database: str | None, config_file: str | None, form: str, file: str | None) -> None:
-    """Write all pages of the database, one after the other.
+@click.option("--site", metavar="HOST", help="Only this host and its subdomains.")
+@click.option("--lang", metavar="LANGUAGE", help="Only pages in this language, such as zh.")
+@click.option("--type", "type_", metavar="TYPE", help="Only this media type, such as pdf.")
+@click.option("--since", metavar="TIME", help="Only pages fetched since: 7d, 2026-11-23.")
+@click.option("--fields", metavar="NAME,...", help="Only these fields, in this order [all].")
+def export(
+    database: str | None,
+    config_file: str | None,
+    form: str,
+    file: str | None,
+    site: str | None,
+    lang: str | None,
+    type_: str | None,
+    since: str | None,
+    fields: str | None,
+) -> None:
+    """Write the pages of the database, one after the other.
 
     jsonl has a line of JSON with all of each page; csv is for spreadsheets and has no texts;
     opensearch is the input of the _bulk request of OpenSearch and Elasticsearch, in which each
     page keeps its _id, and pages that are gone are deleted.
+
+    markdown-jsonl has a line for each page with its main text as Markdown; markdown writes a file
+    for each page, with its facts at the top, into the folder that -o names. Both leave out pages
+    without text and copies of others, and say how many.
     """
-    with finder_of(database, config_file) as finder, _opened(file) as out:
-        _FORMS[form](finder, out)
+    with finder_of(database, config_file) as finder:
+        options = {"site": site, "lang": lang, "type": type_, "since": since}
+        pages = finder.pages(filtered(Query(), wall(), **options))
+        names = None if fields is None else [name.strip() for name in fields.split(",")]
+        if form == "markdown":
+            _export_folder(pages, file, names)
+            return
+        if form == "opensearch" and (names or any(options.values())):
+            raise ConfigError("--format opensearch has all of all pages: the rest would be deleted")
+        with _opened(file) as out:
+            if form == "opensearch":
+                _opensearch(finder, out)
+            else:
+                _FORMS[form](pages, out, names)
 
 
 @contextmanager
@@ -591,18 +631,87 @@ def _opened(file: str | None) -> Iterator[TextIO]:
         part.unlink(missing_ok=True)
 
 
-def _jsonl(finder: Finder, out: TextIO) -> None:
-    for stored in finder.pages():
-        out.write(json_line(as_dict(stored)).decode())
+#: What the forms write of each page.
+_Pages = Iterable[Stored]
+_Fields = Sequence[str] | None
 
 
-def _csv(finder: Finder, out: TextIO) -> None:
+def _chosen(page: Mapping[str, object], names: Iterable[str]) -> dict[str, object]:
+    """The fields of a page that were asked for. Raises ConfigError for one that no page has."""
+    for name in names:
+        if name not in page and name not in _OPTIONAL:
+            raise ConfigError(f"--fields {name}: no such field; known: {', '.join(page)}")
+    return {name: page.get(name) for name in names}
+
+
+def _jsonl(pages: _Pages, out: TextIO, names: _Fields) -> None:
+    for stored in pages:
+        page = as_dict(stored)
+        out.write(json_line(page if names is None else _chosen(page, names)).decode())
+
+
+def _csv(pages: _Pages, out: TextIO, names: _Fields) -> None:
     # A spreadsheet takes a file without this mark for one in the encoding of its country.
     out.write("\ufeff")
     rows = csv.writer(out, lineterminator="\r\n")
-    rows.writerow(_COLUMNS)
-    for stored in finder.pages():
-        rows.writerow([_cell(stored.columns.get(name)) for name in _COLUMNS])
+    for name in names or ():
+        if name not in _COLUMNS:
+            raise ConfigError(f"--fields {name}: no such column; known: {', '.join(_COLUMNS)}")
+    rows.writerow(names or _COLUMNS)
+    for stored in pages:
+        rows.writerow([_cell(stored.columns.get(name)) for name in names or _COLUMNS])
+
+
+#: Facts of a page that stand beside its Markdown.
+_FACTS = ("url", "title", "author", "site_name", "published", "modified", "fetched", "lang", "type")
+#: Fields that not all pages have.
+_OPTIONAL = frozenset({"markdown"})
+#: Characters of the path of a URL in the name of its file.
+_LONGEST_NAME = 80
+_NOT_IN_NAMES = re.compile(r"[^\w.-]+", re.ASCII)
+
+
+def _in_markdown(pages: _Pages, names: _Fields) -> Iterator[tuple[dict[str, object], str]]:
+    """The facts and the Markdown of the pages that have text and are no copies."""
+    empty = copies = 0
+    for stored in pages:
+        if stored.columns.get("same_as") is not None:
+            copies += 1
+        elif not stored.text.strip():
+            empty += 1
+        else:
+            yield _chosen(as_dict(stored), names or _FACTS), markdown_of(stored)
+    for number, why in ((empty, "without text"), (copies, "copies of other pages")):
+        if number:
+            click.echo(f"larbinpy: {counted(number, 'page')} left out: {why}", err=True)
+
+
+def _markdown_jsonl(pages: _Pages, out: TextIO, names: _Fields) -> None:
+    for facts, markdown in _in_markdown(pages, names):
+        out.write(json_line({**facts, "markdown": markdown}).decode())
+
+
+def _export_folder(pages: _Pages, folder: str | None, names: _Fields) -> None:
+    """Write a file for each page, HOST/PATH-HASH.md: no two URLs have one."""
+    if folder is None:
+        raise ConfigError("--format markdown writes a folder; name it with -o")
+    count = 0
+    for facts, markdown in _in_markdown(pages, ("url", *(names or _FACTS))):
+        url = str(facts["url"])
+        _, _, host, path = [*url.split("/", 3), ""][:4]
+        place = _NOT_IN_NAMES.sub("-", unquote(path)).strip("-.")[:_LONGEST_NAME] or "index"
+        above = Path(folder, _NOT_IN_NAMES.sub("-", host).strip("."))
+        above.mkdir(parents=True, exist_ok=True)
+        # JSON is YAML.
+        head = "".join(
+            f"{name}: {json.dumps(value, ensure_ascii=False)}\n"
+            for name, value in facts.items()
+            if value
+        )
+        with _opened(str(above / f"{place}-{_identity(url)[:8]}.md")) as out:
+            out.write(f"---\n{head}---\n\n{markdown}\n")
+        count += 1
+    click.echo(f"{folder}: {counted(count, 'page')}")
 
 
 def _cell(value: object) -> object:
@@ -636,8 +745,8 @@ def _identity(url: str) -> str:
     return blake2b(url.encode(), digest_size=16).hexdigest()
 
 
-_FORMS: dict[str, Callable[[Finder, TextIO], None]] = {
+_FORMS: dict[str, Callable[[_Pages, TextIO, _Fields], None]] = {
     "jsonl": _jsonl,
     "csv": _csv,
-    "opensearch": _opensearch,
+    "markdown-jsonl": _markdown_jsonl,
 }

@@ -260,7 +260,7 @@ class Stored:
     #: "text", "canonical", "near" or None.
     columns: dict[str, Any]
     text: str
-    #: rest, headings, images, links, headers, facts, as in the schema.
+    #: rest, headings, images, links, headers, facts, as in the schema; markdown, if it has some.
     more: dict[str, Any]
     anchors: list[str] = field(default_factory=list)
 
@@ -293,6 +293,10 @@ class Salvaged(NamedTuple):
     lost: int
 
 
+#: Filters nothing.
+NOTHING = Query()
+
+
 class Finder(Protocol):
     """Answers questions from a database, or from several as one; it reads only."""
 
@@ -320,8 +324,9 @@ class Finder(Protocol):
     def latest(self, n: int, skip: int = 0) -> list[Change]:
         """`n` changes, the newest first, after the first `skip`."""
 
-    def pages(self) -> Iterator[Stored]:
-        """All pages that are not gone, in the order of their rows."""
+    def pages(self, query: Query = NOTHING) -> Iterator[Stored]:
+        """All pages that are not gone and pass the filters of `query`, in the order of their
+        rows."""
 
     def counts(self) -> dict[str, int]:
         """pages, gone, hosts, bytes on the disk."""

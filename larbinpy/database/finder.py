@@ -19,14 +19,17 @@ from typing import Any
 
 import zstandard
 
-from larbinpy.database.base import Change, DatabaseError, Finder, Found, Hit, Stored, Wish
+from larbinpy.database.base import NOTHING, Change, DatabaseError, Finder, Found, Hit, Stored, Wish
 from larbinpy.database.dialect import dialect
 from larbinpy.database.preparation import dumped, target_of
 from larbinpy.database.ranking import DEPTH, HitReader, Late, find
-from larbinpy.database.records import STORED, read_page, stored
+from larbinpy.database.records import STORED, filters, markdown_of, one_of, read_page, stored
 from larbinpy.database.search.query import Query
 from larbinpy.loop.clock import Clock, clock, wall
 from larbinpy.url import canonical, typed
+
+__all__ = ["DatabaseFinder", "SeveralFinders", "fields_of", "found_of", "markdown_of", "merged"]
+__all__ += ["open_finders", "wish_of_each"]
 
 #: Seconds; a crawl may be adding the first pages of a language.
 _LANGUAGES_KEPT = 10.0
@@ -136,13 +139,19 @@ class DatabaseFinder:
             )
             return [Change(*row) for row in rows]
 
-    def pages(self) -> Iterator[Stored]:
-        ask = f"{STORED} WHERE page.id > ? AND page.gone IS NULL ORDER BY page.id LIMIT {_BATCH}"
+    def pages(self, query: Query = NOTHING) -> Iterator[Stored]:
         last = -(1 << 63)
         with self._base.asked():
-            while rows := list(self._base.rows(ask, (last,))):
+            passing, arguments = filters(query, self._base.rows, self._types, one_of)
+            ask = f"{STORED} WHERE page.id > ? AND page.gone IS NULL{passing}"
+            ask += f" ORDER BY page.id LIMIT {_BATCH}"
+            while rows := list(self._base.rows(ask, (last, *arguments))):
                 last = rows[-1][0]
                 yield from map(stored, rows)
+
+    def _types(self) -> list[str]:
+        rows = self._base.rows("SELECT DISTINCT type FROM page WHERE type IS NOT NULL", ())
+        return [kind for (kind,) in rows]
 
     def counts(self) -> dict[str, int]:
         with self._base.asked():
@@ -316,9 +325,9 @@ class SeveralFinders:
         )
         return list(islice(newest, skip, skip + n))
 
-    def pages(self) -> Iterator[Stored]:
+    def pages(self, query: Query = NOTHING) -> Iterator[Stored]:
         for finder in self._finders:
-            for page in finder.pages():
+            for page in finder.pages(query):
                 if self._newest(page.columns["url"]) is finder:
                     yield page
 

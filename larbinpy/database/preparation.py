@@ -10,7 +10,7 @@ A page as the writer of a database takes it: read, segmented and compressed.
 
 import json
 import struct
-from base64 import b32encode
+from base64 import b32encode, b85decode, b85encode
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -149,6 +149,39 @@ class Packed(NamedTuple):
         if len(plain) != self.size:
             raise ValueError(f"not {self.size} bytes")
         return plain
+
+
+#: Most of Markdown is in the text and the links already: it takes a tenth of the text.
+_MARKDOWN_LEVEL = 6
+
+
+def packed_markdown(markdown: str, text: str, links: Sequence[Sequence[str]]) -> str:
+    """`markdown` in characters of JSON, packed with the text and links of its page at hand."""
+    packer = zstandard.ZstdCompressor(
+        level=_MARKDOWN_LEVEL, dict_data=_known(text, links), write_checksum=True
+    )
+    return b85encode(packer.compress(markdown.encode("utf-8", "replace"))).decode()
+
+
+def unpacked_markdown(packed: str, text: str, links: Sequence[Sequence[str]]) -> str:
+    """The Markdown that was packed; "" if the text or the links were cut after that."""
+    try:
+        unpacker = zstandard.ZstdDecompressor(dict_data=_known(text, links))
+        with unpacker.stream_reader(b85decode(packed)) as plain:
+            return str(plain.read(_MOST_MARKDOWN).decode())
+    except (ValueError, zstandard.ZstdError):
+        return ""
+
+
+#: Bytes of Markdown, whatever a damaged database says.
+_MOST_MARKDOWN = 16 << 20
+
+
+def _known(text: str, links: Sequence[Sequence[str]]) -> zstandard.ZstdCompressionDict:
+    known = "\n".join((*(each[0] for each in links), text))
+    return zstandard.ZstdCompressionDict(
+        known.encode("utf-8", "replace"), dict_type=zstandard.DICT_TYPE_RAWCONTENT
+    )
 
 
 class Anchor(NamedTuple):
@@ -367,6 +400,8 @@ def prepare(
         "facts": content.facts,
         "trouble": content.trouble,
     }
+    if content.text and (markdown := content.as_markdown()):
+        more["markdown"] = packed_markdown(markdown, content.text, content.links)
     return Prepared(
         url,
         fetched,

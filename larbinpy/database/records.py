@@ -5,10 +5,11 @@ The filters of a query as conditions on the table `page`.
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
 from typing import Any
 
 from larbinpy.database.base import DatabaseError, Stored
-from larbinpy.database.preparation import Packed
+from larbinpy.database.preparation import Packed, unpacked_markdown
 from larbinpy.database.search.fingerprint import KEYS
 from larbinpy.database.search.query import Query
 from larbinpy.url import split, typed
@@ -60,7 +61,38 @@ def stored(row: Sequence[Any]) -> Stored:
     except ValueError as error:
         url = columns["url"]
         raise DatabaseError(f"{url}: its text in the database is damaged ({error})") from None
+    if markdown := _markdown(parts, plain):
+        parts["markdown"] = markdown
     return Stored(columns, plain, parts, anchors.splitlines() if anchors else [])
+
+
+def _markdown(parts: dict[str, Any], text: str) -> str:
+    """The Markdown in the parts of a page, from which it is removed."""
+    packed, links = parts.pop("markdown", ""), parts.get("links")
+    if not packed or not isinstance(packed, str) or not isinstance(links, list):
+        return ""
+    known = [[str(each[0])] for each in links if isinstance(each, list) and each]
+    return unpacked_markdown(packed, text, known)
+
+
+#: Types whose text is Markdown as it stands.
+_MARKDOWN = frozenset({"text/markdown", "text/x-markdown"})
+
+
+def markdown_of(page: Stored) -> str:
+    """The main text of a page as Markdown; without one of its own, its lines are paragraphs, its
+    headings are headings, and lines that are indented are programs."""
+    own = page.more.get("markdown")
+    if own or page.columns.get("type") in _MARKDOWN:
+        return own or page.text
+    headings = set(page.more.get("headings") or ())
+    blocks: list[str] = []
+    for is_code, lines in groupby(page.text.split("\n"), lambda line: line.startswith("  ")):
+        if is_code:
+            blocks.append("\n".join(("```", *lines, "```")))
+        else:
+            blocks += [f"## {line}" if line in headings else line for line in lines if line]
+    return "\n\n".join(blocks)
 
 
 def _kind_of_copy(

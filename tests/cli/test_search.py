@@ -16,8 +16,13 @@ from click.testing import CliRunner, Result
 from larbinpy.cli import main
 from larbinpy.cli.database import database_of
 from larbinpy.database.base import Change, DatabaseError, Found, Hit, Stored
+from larbinpy.database.indexer.reader import ReadOptions, read_page
+from larbinpy.database.preparation import Prepared
 from larbinpy.database.sqlite.file import TABLES
 from larbinpy.database.writer import Writer
+from larbinpy.page import Outcome, Page
+from larbinpy.storage.spool import Spooled
+from larbinpy.url import Url
 from tests.support.databasepages import prepared
 from tests.support.fakefinder import FakeFinder
 
@@ -360,3 +365,63 @@ def test_a_fleet_and_a_database_at_once(ask: Ask) -> None:
     refused = ask("search", "--join", "redis://h/n", "--site", "http://[")
     assert refused.exit_code == 2
     assert ask("search", "--join", "redis://h/n").exit_code == 2
+
+
+def test_pages_as_markdown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    html = (
+        "<html lang=en><title>T</title><main><h1>T</h1><ul><li>one <a href=/x>way</a></ul></main>"
+    )
+    found = Page(
+        *(Url("http://a.test/b/%C3%A4?q", 0), Outcome.SUCCESS, 200),
+        [("content-type", "text/html")], html.encode(),
+    )  # fmt: skip
+    read = read_page(Spooled(1_795_420_800.0, found), ReadOptions())
+    assert isinstance(read, Prepared)
+    plain = prepared(
+        "http://b.test/2", "Head\nwords\n  code\n  more", headings=("Head",), title="2"
+    )
+    empty, copy = prepared("http://b.test/3"), replace(read, url="http://c.test/")
+    with closing(Writer("a.db")) as writer:
+        writer.write([read, plain, empty, copy])
+
+    def ask(*arguments: str) -> Result:
+        return CliRunner().invoke(main, [*arguments, "-d", "a.db"])
+
+    one, two = "# T\n\n- one [way](http://a.test/x)", "## Head\n\nwords\n\n```\n  code\n  more\n```"
+    written = ask("export", "--format", "markdown-jsonl")
+    lines = [json.loads(line) for line in written.stdout.splitlines()]
+    assert [(line["url"], line["markdown"]) for line in lines] == [
+        ("http://a.test/b/%C3%A4?q", one),
+        ("http://b.test/2", two),
+    ]
+    assert lines[0]["lang"] == "en" and "published" in lines[0] and "text" not in lines[0]
+    assert written.stderr.splitlines() == [
+        "larbinpy: 1 page left out: without text",
+        "larbinpy: 1 page left out: copies of other pages",
+    ]
+    assert ask("show", "b.test/2", "--markdown").stdout == f"{two}\n"
+    for filters, url in (
+        (("--site", "b.test", "--fields", "url"), "http://b.test/2"),
+        (("--lang", "en", "--fields", "url"), "http://a.test/b/%C3%A4?q"),
+        (
+            ("--since", "2026-11-23T07:00:00Z", "--site", "a.test", "--fields", "url"),
+            "http://a.test/b/%C3%A4?q",
+        ),
+    ):
+        (line,) = ask("export", "--format", "markdown-jsonl", *filters).stdout.splitlines()
+        assert (list(json.loads(line)), json.loads(line)["url"]) == (["url", "markdown"], url)
+    assert ask("export", "--since", "2027").stdout == ""
+    wrong = ask("export", "--fields", "url,nothing")
+    assert wrong.exit_code == 2 and "--fields nothing: no such field; known: url, " in wrong.stderr
+    assert ask("export", "--format", "csv", "--fields", "text").exit_code == 2
+    assert ask("export", "--format", "markdown").exit_code == 2
+    assert ask("export", "--format", "opensearch", "--lang", "en").exit_code == 2
+
+    assert ask("export", "--format", "markdown", "-o", "md").stdout == "md: 2 pages\n"
+    first, second = sorted(Path("md").rglob("*.md"))
+    assert re.fullmatch(r"md/a\.test/b-q-[0-9a-f]{8}\.md", str(first))
+    assert re.fullmatch(r"md/b\.test/2-[0-9a-f]{8}\.md", str(second))
+    head, _, text = first.read_text().removeprefix("---\n").partition("---\n\n")
+    assert head.startswith('url: "http://a.test/b/%C3%A4?q"\ntitle: "T"\n')
+    assert text == f"{one}\n"

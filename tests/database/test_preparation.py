@@ -8,7 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from larbinpy.database.content import read
-from larbinpy.database.preparation import Anchor, Dated, Packed, Prepared, prepare, target_of
+from larbinpy.database.preparation import (
+    Anchor,
+    Dated,
+    Packed,
+    Prepared,
+    packed_markdown,
+    prepare,
+    target_of,
+    unpacked_markdown,
+)
 from larbinpy.database.search.fingerprint import keys
 from larbinpy.page import Outcome, Page, timestamp
 from larbinpy.url import Url, fingerprint
@@ -129,3 +138,16 @@ def test_dates_are_those_of_pages_of_the_same_host() -> None:
 
 def test_a_page_that_cannot_be_read_announces_nothing() -> None:
     assert prepared("<urlset><url><loc>http://a.test/1").announced == []
+
+
+def test_markdown_is_packed_with_what_the_page_has() -> None:
+    text, links = (
+        "A text of some words. " * 20,
+        [("http://a.test/one", "some"), ("http://b.test/", "")],
+    )
+    markdown = text.replace("some", "[some](http://a.test/one)")
+    packed = packed_markdown(markdown, text, links)
+    assert len(packed) < len(markdown) / 5
+    assert unpacked_markdown(packed, text, links) == markdown
+    assert unpacked_markdown(packed, text[:-1], links) == "", "the text was cut"
+    assert unpacked_markdown("no", text, links) == ""

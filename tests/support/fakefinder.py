@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from larbinpy.database.base import Change, Found, Stored, Wish
+from larbinpy.database.base import NOTHING, Change, Found, Stored, Wish
 from larbinpy.database.search.query import Query
 
 
@@ -47,7 +47,7 @@ class FakeFinder:
     def latest(self, n: int, skip: int = 0) -> list[Change]:
         return sorted(self.changed, reverse=True)[skip : skip + n]
 
-    def pages(self) -> Iterator[Stored]:
+    def pages(self, query: Query = NOTHING) -> Iterator[Stored]:
         return iter(self.stored.values())
 
     def counts(self) -> dict[str, int]:

@@ -11,7 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from larbinpy.console.search.replies import answer
-from larbinpy.database.base import Change, DatabaseError, Found, Hit, Stored, Unavailable, Wish
+from larbinpy.database.base import (
+    NOTHING,
+    Change,
+    DatabaseError,
+    Found,
+    Hit,
+    Stored,
+    Unavailable,
+    Wish,
+)
 from larbinpy.database.search.query import Form, Item, Query
 
 ROOT = Path(__file__).parents[2]
@@ -141,7 +150,7 @@ class SearchableFinder:
     def latest(self, n: int, skip: int = 0) -> list[Change]:
         return self.changed[skip : skip + n]
 
-    def pages(self) -> Iterator[Stored]:
+    def pages(self, query: Query = NOTHING) -> Iterator[Stored]:
         return iter(self._pages)
 
     def counts(self) -> dict[str, int]:

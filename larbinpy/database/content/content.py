@@ -6,7 +6,7 @@ Only the indentation of programs is more than one blank.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -124,6 +124,8 @@ class Content:
     canonical: str | None = None
     #: `<title>`, if it has words that the title lacks, and the headings of the text.
     headings: list[str] = field(default_factory=list)
+    #: Makes Markdown of the main text of an HTML page, with absolute links; "" for other pages.
+    as_markdown: Callable[[], str] = field(default=str, compare=False, repr=False)
     images: list[Image] = field(default_factory=list)
     links: list[Outlink] = field(default_factory=list)
     #: Objects of JSON-LD, as the page declares them.

@@ -9,12 +9,12 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 import turbohtml
 from lxml import etree
-from turbohtml import Document, Element, Namespace
+from turbohtml import Document, Element, Markdown, Namespace, Node
 
 from larbinpy.database.content import dates
 from larbinpy.database.content.content import (
@@ -30,7 +30,7 @@ from larbinpy.database.content.content import (
 )
 from larbinpy.database.content.declared import Declared
 from larbinpy.database.content.language import language
-from larbinpy.database.content.main_text import split
+from larbinpy.database.content.main_text import Texts, split
 from larbinpy.parse import grammars
 from larbinpy.parse.charset import document, query_encoder, shortened
 from larbinpy.parse.grammars import is_address
@@ -226,6 +226,8 @@ class References:
         start = parse(base, url) if base else None
         if start is None or not start.startswith(("http://", "https://")):
             start = url
+        #: What references are relative to.
+        self.start = start
         self._collector = Collector(start)
         self._collector.encode = query_encoder(encoding)
         self._known: dict[str, str | None] = {}
@@ -356,7 +358,72 @@ def read_tree(tree: Document, url: str, latest: str) -> Content:
         headings.insert(0, titles.title)
     out.headings = list(dict.fromkeys(filter(None, headings)))[:MOST_HEADINGS]
     out.images = resolver.images([each for each in shown if each.tag == "img"])
+    # It needs as much time as a tenth of the rest, and not all who read a page need it.
+    out.as_markdown = lambda: _markdown(texts, resolver.start)
     return out
+
+
+#: Characters of Markdown: its links are longer than their texts.
+_LONGEST_MARKDOWN = 2 * LONGEST_TEXT
+_MARKDOWN = Markdown(
+    images=Markdown.Images(mode="ignore"), tables=Markdown.Tables(cell_blocks="text")
+)
+#: What is taken out where it is no code: links without text, as those of images, and tags for what
+#: Markdown cannot say.
+_UNREAD = re.compile(
+    r"(?s)(?P<code>^[> ]*(?P<fence>`{3,}).*?^[> ]*(?P=fence)|(?P<ticks>`+)[^`].*?(?P=ticks))"
+    r"|(?<!\\)\[\s*\]\([^()\s]*\)|</?(?:strong|em|del)>|(?P<blank>&#160;|<br>)",
+    re.MULTILINE,
+)
+#: A class of a program, or around it, that names its language: those of Prism and highlight.js,
+#: of Sphinx, GitHub and Jekyll, of SyntaxHighlighter.
+_LANGUAGE = re.compile(
+    r"(?:^|\s)(?:lang(?:uage)?-|highlight-(?:source-|text-)?|brush:\s*|sourceCode\s+)([\w+#.-]+)"
+)
+_NO_LANGUAGES = frozenset(("default", "none", "notranslate", "text", "plaintext", "plain"))
+#: Elements around a program that may name its language.
+_AROUND_PROGRAM = 3
+
+
+def _markdown(texts: Texts, base: str) -> str:
+    for element, tag in texts.retagged:
+        element.tag = tag
+    parts = (markdown(each, base) for each in texts.shown)
+    return "\n\n".join(filter(None, parts))[:_LONGEST_MARKDOWN]
+
+
+def markdown(node: Node, base: str) -> str:
+    """The text of a node as Markdown; its links are resolved against `base`. Changes the node."""
+    for link in node.iter_elements("a"):
+        attributes = link.attrs
+        if "title" in attributes:
+            del attributes["title"]
+        if (link.attr("href") or "")[:11].lower() == "javascript:":
+            del attributes["href"]
+    for program in node.iter_elements("pre"):
+        if language := _language_of(program):
+            program.attrs["class"] = f"language-{language}"
+    node.resolve_links(base)
+    return _UNREAD.sub(_read, node.to_markdown(_MARKDOWN)).strip()
+
+
+def _read(found: re.Match[str]) -> str:
+    return found["code"] or (" " if found["blank"] else "")
+
+
+def _language_of(program: Element) -> str:
+    """The language that a `<pre>` or an element around it names; empty for none."""
+    inner = program.select_one("code[class]")
+    around = islice(program.ancestors, _AROUND_PROGRAM)
+    for each in (program, *([inner] if inner is not None else []), *around):
+        if not isinstance(each, Element):
+            break
+        named = each.attr("data-lang") or each.attr("lang")
+        found = _LANGUAGE.search(each.attr("class") or "")
+        language = named if named and each is program else found[1] if found else ""
+        if language and language not in _NO_LANGUAGES:
+            return language
+    return ""
 
 
 class _Elements:

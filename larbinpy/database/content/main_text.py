@@ -142,6 +142,10 @@ class Texts(NamedTuple):
     rest: str
     #: The element of the main text, without the rest; its headings and images are those of it.
     node: Node
+    #: The elements whose texts are the main text: that one, or others in its place.
+    shown: list[Element] | list[Document]
+    #: Elements that have other tags for the sake of the texts, with their own.
+    retagged: list[tuple[Element, str]]
 
 
 def split(tree: Document) -> Texts:
@@ -157,14 +161,14 @@ def split(tree: Document) -> Texts:
     remove_unseen(tree, covered.append)
     body = next(tree.iter_elements("body"), None)
     if body is None:
-        return Texts(lines(tree.to_text(_PLAIN), LONGEST), "", tree)
+        return Texts(lines(tree.to_text(_PLAIN), LONGEST), "", tree, [tree], [])
     gone = _remove_hidden(tree, sheets, covered)
     if scripted and gone:
         _show_hidden(body, gone)
     aside = Element("div")
     body.append(aside)
     aside.extract()  # an element that was in the tree takes others faster
-    _part(body, aside)
+    retagged = _part(body, aside)
     for each in covered:
         _move(each, aside)
     prose = _prune(body, aside)
@@ -177,14 +181,19 @@ def split(tree: Document) -> Texts:
     if unscripted:
         instead = "\n".join(each.to_text(_PLAIN) for each in unscripted)
         if len(instead) >= max(_UNSCRIPTED, _INSTEAD * (len(main) + len(rest))):
-            main = lines(instead, LONGEST)
-    return Texts(main, rest, node)
+            return Texts(lines(instead, LONGEST), rest, node, unscripted, retagged)
+    return Texts(main, rest, node, [node], retagged)
 
 
-def _part(body: Element, aside: Element) -> None:
-    """Part what a reader sees apart, but `to_text` does not; join what CSS joins."""
+def _part(body: Element, aside: Element) -> list[tuple[Element, str]]:
+    """Part what a reader sees apart, but `to_text` does not; join what CSS joins.
+
+    Returns the elements that got another tag, with their own.
+    """
+    retagged: list[tuple[Element, str]] = []
     for each in list(body.iter_elements(_PARTED)):
         tag, before = each.tag, each.previous_sibling
+        retagged.append((each, tag))
         if tag in ("ul", "ol"):
             each.tag = "div"  # numbers of items are no text, and what is between items is
         elif tag == "blockquote":
@@ -202,6 +211,7 @@ def _part(body: Element, aside: Element) -> None:
         for node in body.descendants:
             if type(node) is Text and "\n" in node.data and not node.data.isascii():
                 _join(node)
+    return retagged
 
 
 def _raise(element: Element) -> None:

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from larbinpy.database.content import Image, Outlink, read
+from larbinpy.database.content.html import read_html
 from tests.support.contents import AT, content, page
 
 
@@ -174,3 +175,39 @@ def test_icons_of_fonts_are_no_text() -> None:
 )
 def test_the_author_is_that_of_the_page_and_not_of_another_story(markup: str) -> None:
     assert content(markup).author == "Ruth"
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        (
+            "<h2>Two</h2><p>A <b>bold</b> <a href='../x#y' title=T>link</a>.",
+            "## Two\n\nA **bold** [link](http://a.test/x#y).",
+        ),
+        ("<ul><li>one<ul><li>in</ul><li>two</ul>", "- one\n  - in\n- two"),
+        ("<ol><li>one<li>two</ol>", "1. one\n2. two"),
+        ("<blockquote><p>said</blockquote>", "> said"),
+        (
+            "<table><tr><th>A<th>B<tr><td>1|2<td>x</table>",
+            "| A | B |\n| --- | --- |\n| 1\\|2 | x |",
+        ),
+        ("<p><a href=/x><img src=i alt=No></a> Yes <a href='javascript:x()'>Go</a>", "Yes Go"),
+        ("<p>a<b>b</b>c <code>&lt;em&gt;</code>", "a**b**c `<em>`"),
+        (
+            "<pre><code class='language-js'>let a;\n\n  b &lt;br&gt;</code></pre>",
+            "```js\nlet a;\n\n  b <br>\n```",
+        ),
+        (
+            "<div class='highlight-python3 notranslate'><pre><b>&gt;&gt;&gt; </b>x\n</pre></div>",
+            "```python3\n>>> x\n```",
+        ),
+        ("<div class='highlight highlight-source-shell'><pre>ls</pre></div>", "```shell\nls\n```"),
+        ("<pre data-lang=go>f</pre>", "```go\nf\n```"),
+        ("<pre class='brush: sql;'>f</pre>", "```sql\nf\n```"),
+        ("<div class='highlight-default'><pre>f</pre></div>", "```\nf\n```"),
+    ],
+)
+def test_the_main_text_as_markdown(html: str, expected: str) -> None:
+    page = f"<body><nav><a href=/>Home</a></nav><main>{html}</main><footer>Imprint</footer>"
+    out = read_html(page.encode(), "utf-8", "http://a.test/b/c", "2026-11-24")
+    assert out.as_markdown() == expected
