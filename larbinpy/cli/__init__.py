@@ -25,6 +25,7 @@ _COMMANDS = {
     "show": "database",
     "changes": "database",
     "index": "index",
+    "pack": "index",
     "export": "database",
     "serve": "serve",
     "report": "report",

@@ -2,13 +2,13 @@
 
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import TextIO
 
 import click
 
-from larbinpy.cli.common import complain, files, load_config
+from larbinpy.cli.common import complain, files, load_config, plain_errors
 from larbinpy.cli.database import database_errors, database_of, database_options
 from larbinpy.config import Config, ConfigError
 from larbinpy.console.terminal.progress import PagesBar
@@ -22,7 +22,8 @@ from larbinpy.database.maintenance import optimize, rebuild, verify
 from larbinpy.database.salvage import salvage
 from larbinpy.database.sources import DAMAGED, PageSource, Payloads, SourceError, find
 from larbinpy.database.writer import Writer
-from larbinpy.errors import Ending
+from larbinpy.errors import Ending, UserError
+from larbinpy.loop.clock import wall
 from larbinpy.page import Outcome, timestamp
 from larbinpy.storage.files import make_folder
 from larbinpy.storage.spool import Spooled
@@ -232,3 +233,31 @@ class _Reading:
         click.echo(f"{source.name}: {counted(count, 'page')}")
         for reason, number in source.left_out.items():
             click.echo(f"  {number} left out: {reason}")
+
+
+@click.command()
+@click.argument("paths", metavar="FILE...", nargs=-1, required=True, shell_complete=files)
+@click.option("-o", "target", metavar="FILE", help="The WACZ file [NAME.wacz beside the first].")
+@click.option("-d", "database", metavar="DATABASE", help="Add the texts of pages that it has.")
+def pack(paths: tuple[str, ...], target: str | None, database: str | None) -> None:
+    """Pack WARC files into one WACZ file, which replay software opens as it is.
+
+    FILE is a WARC file of any program (.warc.gz, .warc), or a folder with such files. They stay as
+    they are. The WACZ file has them with an index of all captures and a list of the HTML pages by
+    title, and opens in ReplayWeb.page or pywb.
+    """
+    # Here, since the other commands need no archives.
+    from larbinpy.output.warc.wacz import ENDING, archives_in, no_text, said, stem, texts_in
+    from larbinpy.output.warc.wacz import pack as pack_archives
+
+    with plain_errors():
+        archives, growing = archives_in(map(Path, paths))
+        for each in growing:
+            complain(f"{each} is left out: a crawl writes it, or was killed; --resume completes it")
+        if not archives:
+            raise UserError(f"{paths[0]}: no WARC file here (.warc.gz, .warc)")
+        name = Path(target or f"{stem(archives[0])}{ENDING}")
+        if target is None and name.exists():
+            raise UserError(f"{name} exists; -o FILE gives another name, or replaces it")
+        with texts_in(database) if database else nullcontext(no_text) as text_of:
+            click.echo(printable(said(pack_archives(archives, name, wall(), text_of), name)))

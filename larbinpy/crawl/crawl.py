@@ -25,7 +25,7 @@ from larbinpy.loop.signals import Signals
 from larbinpy.output import Output
 from larbinpy.page import UNKEPT, Outcome, cure, in_words, left_out_in_words, reason
 from larbinpy.stats import Stats
-from larbinpy.storage.state import Start
+from larbinpy.storage.state import Start, State
 
 #: Endings that say that the crawl did what was asked.
 _DONE = (Ending.FINISHED, Ending.LIMIT_PAGE, Ending.LIMIT_TIME)
@@ -51,6 +51,15 @@ class Run:
         if parts.handles < wanted:
             few = f"{parts.handles}, not {wanted}"
             self._display.say(f"pagesConnexions is {few}: the limit of open files (ulimit -n)")
+
+    def pack(self) -> str:
+        """Make one file of the archives, once they are complete; return a line about it."""
+        # Here, since only outputMode wacz needs it.
+        from larbinpy.output.warc.wacz import pack_crawl
+
+        with State(self._context.folder).reading() as manifest:
+            marks = manifest["outputs"]
+        return pack_crawl(self._context.config, marks, self._context.wall())
 
     def report(self, ending: Ending) -> dict[str, object]:
         """The report of the crawl that ended by `ending`."""
@@ -285,7 +294,20 @@ class Crawl:
                     self._restarts(str(reason))
                     continue
                 self.report = run.report(ending)
-                return ending.code
+            return self._pack(run, ending).code
+
+    def _pack(self, run: Run, ending: Ending) -> Ending:
+        """Make one file of the archives (outputMode wacz) if the crawl has ended; its ending."""
+        if not self._config.packs or ending in (Ending.STOPPED, Ending.FORCED, Ending.DISK):
+            return ending
+        try:
+            self._say(run.pack())
+        except OSError as error:
+            ending = Ending.DISK
+            folder = self._config.output_dir
+            self._say(f"{what_failed(error)}; make room, then: larbinpy pack {folder}")
+            self.report |= {"stop_reason": ending.reason, "exit_code": ending.code}
+        return ending
 
     def _complete(self, closing: ExitStack) -> tuple[Run, Ending]:
         """Assemble the crawl and run it; return the run that makes the report."""

@@ -38,7 +38,7 @@ from larbinpy.parse.body import (
 )
 from larbinpy.parse.charset import sniff
 from larbinpy.parse.css import css_urls
-from larbinpy.parse.grammars import meta_refresh, srcset
+from larbinpy.parse.grammars import meta_refresh, srcset, title_of
 from larbinpy.parse.link import (
     MAX_LINKS,
     CheckCollector,
@@ -78,6 +78,7 @@ __all__ = [
     "rewriting",
     "sniff",
     "srcset",
+    "title_of",
     "to_pages",
     "type_of",
     "urls",

@@ -26,6 +26,7 @@ are no part of the page. JSON-LD is that of schema.org, as search engines ask fo
 import json
 import re
 from collections.abc import Callable, Iterator
+from html import unescape
 
 from larbinpy.loop.steps import Steps, replaced
 from larbinpy.parse.css import css_urls
@@ -136,6 +137,31 @@ def split_refresh(content: str) -> tuple[str, str] | None:
 _WITH_VALUE = frozenset(
     {"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"}
 )
+
+
+#: Linear: neither part can match at many places of one text.
+_TITLE = re.compile(rb"<title[^<>]*>", re.I)
+_TITLE_END = re.compile(rb"</title", re.I)
+_LONGEST_TITLE = 1000
+#: Bytes of a page in which its title is looked for.
+_HEAD = 1 << 16
+
+
+def title_in(head: bytes) -> bytes:
+    """The first title in the beginning of a page, as it is there; empty if there is none."""
+    begin = _TITLE.search(head)
+    end = begin and _TITLE_END.search(head, begin.end(), begin.end() + _LONGEST_TITLE)
+    return head[begin.end() : end.start()] if begin and end else b""
+
+
+def title_of(body: bytes, charset: str | None) -> str:
+    """The title of an HTML page in one line, as far as its beginning has one."""
+    try:
+        text = title_in(body[:_HEAD]).decode(charset or "utf-8", "replace")
+    except LookupError:
+        return ""
+    words = " ".join(unescape(text).split())
+    return "".join(char for char in words if char.isprintable())
 
 
 def from_meta(name: str, content: str, out: Collector) -> None:

@@ -31,6 +31,7 @@ COMMANDS = {
     "changes",
     "revisit",
     "index",
+    "pack",
     "export",
     "serve",
     "frontier",

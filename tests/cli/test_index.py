@@ -292,3 +292,19 @@ def count(base: Path) -> int:
             return int(opened.execute("SELECT count(*) FROM page").fetchone()[0])
     except sqlite3.Error:
         return 0
+
+
+def test_archives_are_packed_into_one_file(ask: Ask, tmp_path: Path) -> None:
+    archive = Archive(tmp_path / "a.warc.gz")
+    archive.add("response", "http://a.test/", html("One"))
+    archive.close()
+    (tmp_path / "b.warc.gz.open").touch()
+    done = ask("pack", ".")
+    said = "a.wacz: 1 captures, 1 of them pages, of 1 WARC files\n"
+    assert (done.exit_code, done.stdout) == (0, said)
+    assert "b.warc.gz.open is left out: a crawl writes it" in done.stderr
+    again = ask("pack", "a.warc.gz")
+    assert again.exit_code == 2 and "a.wacz exists; -o FILE gives another name" in again.stderr
+    assert ask("pack", "a.warc.gz", "-o", "a.wacz").exit_code == 0
+    (tmp_path / "none").mkdir()
+    assert "none: no WARC file here" in ask("pack", "none").stderr

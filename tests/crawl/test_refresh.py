@@ -11,10 +11,10 @@ from time import process_time
 import pytest
 
 from larbinpy import Start
-from larbinpy.output.mirror.browsable import title_in
 from larbinpy.output.mirror.catalog import NAME, Account, Catalog, Refreshed
 from larbinpy.output.mirror.paths import original_of
 from larbinpy.output.mirror.tree import Tree
+from larbinpy.parse.grammars import title_in
 from tests.support.smallweb import Answer, Web
 from tests.support.smallworld import World, Worlds
 

@@ -1,5 +1,6 @@
 """The keywords of what a crawl leaves on disk and says on the terminal."""
 
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,24 @@ def test_the_links_of_all_pages_are_noted_unless_keep_links_is_off(
         to = record.hash.one(two_pages.url("a.test/page.html"))
         found = [(url, list(hashes)) for url, hashes in record.pages()]
         assert found == [(two_pages.url("a.test/"), [to])]
+
+
+@effect_of("outputMode")
+def test_an_archive_becomes_one_file_when_the_crawl_has_ended(
+    two_pages: Web, crawl: Worlds
+) -> None:
+    world = crawl("outputMode warc,wacz", "warcSize 1")
+    assert set(world.snapshot("output")) == {"wacz", "own"}
+    out = world.folder / "out"
+    [packed] = out.glob("*.wacz")
+    with zipfile.ZipFile(packed) as file:
+        inside = {name for name in file.namelist() if name.startswith("archive/")}
+        pages = file.read("pages/pages.jsonl").splitlines()
+    assert inside == {f"archive/{path.name}" for path in warcs(out)}
+    assert len(inside) == 3 and len(pages) == 1 + 2
+    assert f"{packed}: 4 captures, 2 of them pages, of 3 WARC files" in world.stderr.getvalue()
+    stopped = crawl("outputMode wacz", watch=lambda world: world.crawl.stop())
+    assert stopped.code == 11 and not list((stopped.folder / "out").glob("*.wacz"))
 
 
 @effect_of("warcSize", "warcPrefix")

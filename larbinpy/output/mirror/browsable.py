@@ -19,11 +19,10 @@ knows its digest. So a page of the user's own stays as it is.
 """
 
 import os
-import re
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
-from html import escape, unescape
+from html import escape
 from itertools import islice
 
 from larbinpy.context import Context
@@ -41,7 +40,7 @@ from larbinpy.output.mirror.gone import BEGINNING, GonePages
 from larbinpy.output.mirror.paths import INDEX, Relative, Spelling, original_beside, reference
 from larbinpy.output.mirror.tree import Originals, Tree
 from larbinpy.page import Outcome, Page, Trait
-from larbinpy.parse import Form, form_of, may_link, rewriting, type_of
+from larbinpy.parse import Form, form_of, may_link, rewriting, title_of, type_of
 from larbinpy.storage.files import LineFile, open_folder
 from larbinpy.url import Url, hash64, host_of
 
@@ -99,12 +98,6 @@ class Relinking:
 
 #: Start pages that are listed. The rest of a longer list would not be read.
 _MOST = 1000
-#: Linear: neither part can match at many places of one text.
-_TITLE = re.compile(rb"<title[^<>]*>", re.I)
-_TITLE_END = re.compile(rb"</title", re.I)
-_LONGEST_TITLE = 1000
-#: Bytes of a page in which its title is looked for.
-_HEAD = 1 << 16
 _LONGEST = 200
 #: The fact that keeps the digests of what was written: the last one, and the one before while
 #: a kill may leave either.
@@ -189,22 +182,7 @@ class FrontPage:
     def _title(self, path: str) -> str:
         entry = self._catalog.at(path)
         body = entry and entry.form and self._originals.read(entry.url, entry.size)
-        found = title_in(body[:_HEAD]) if body else b""
-        if entry is None or not found:
-            return ""
-        try:
-            text = found.decode(entry.charset or "utf-8", "replace")
-        except LookupError:
-            return ""
-        words = " ".join(unescape(text).split())
-        return _cut("".join(char for char in words if char.isprintable()))
-
-
-def title_in(head: bytes) -> bytes:
-    """The first title in the beginning of a page, as it is there; empty if there is none."""
-    begin = _TITLE.search(head)
-    end = begin and _TITLE_END.search(head, begin.end(), begin.end() + _LONGEST_TITLE)
-    return head[begin.end() : end.start()] if begin and end else b""
+        return _cut(title_of(body, entry.charset)) if entry and body else ""
 
 
 def _cut(text: str) -> str:

@@ -2,4 +2,5 @@
 
 ``warc``     the output (outputMode warc), and its files: one grows, the others are complete
 ``records``  the records of a page, as bytes, and their lines in the index
+``wacz``     packs archives into one file (outputMode wacz, larbinpy pack)
 """
