@@ -228,7 +228,7 @@ _LEFT_OUT = {
     "script": "the pages seem to be filled by a script, so their parts (#name) are unknown",
     "unread": "the pages were not read, so their parts (#name) are unknown",
     "templates": "they have placeholders such as {{...}}, which a program fills in",
-    "repeats": "parts of their paths repeat, or there are too many (traps)",
+    "repeats": "parts of them repeat more from page to page, or there are too many (traps)",
     "calendars": "their dates are far ahead, and their sites have many such (traps)",
     "shapes": "their sites have too many URLs of one shape (limitByShape)",
 }

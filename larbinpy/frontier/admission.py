@@ -460,7 +460,7 @@ class Admission:
             self.scope.left_out["depthInSite"] += 1
             return Outcome.TOO_DEEP
         # Last, because this counts the URL as taken.
-        if not self.traps.admits(link.url, kind):
+        if not self.traps.admits(link.url, kind, parent.href):
             return Outcome.TRAP
         return Url(
             link.url,

@@ -6,6 +6,7 @@ and how much may be fetched from it.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from math import inf
 
 from larbinpy.config import Config
 from larbinpy.config.kinds import ALWAYS, Hours, show_size
@@ -40,18 +41,20 @@ class Pace:
     """The delay between two requests to one site, in seconds.
 
     The delay is `least` (waitDuration or the site's Crawl-delay, whichever is longer) plus an
-    extra delay that adapts to the site's answers. A refusal or a timeout doubles the delay. Any
-    other answer halves the extra part, but after a slow answer the delay is no less than the
-    time that it took. (Scrapy's AutoThrottle is similar: it aims at one request in flight per
-    response time.) Always least <= delay <= max(least, maxWait).
+    extra delay that adapts to the site's answers. A refusal or a timeout doubles the delay, once
+    for all requests that were under way. Any other answer halves the extra part, but after a slow
+    answer the delay is no less than the time that it took. (Scrapy's AutoThrottle is similar: it
+    aims at one request in flight per response time.) Always least <= delay <= max(least, maxWait).
     """
 
-    __slots__ = ("_asked", "_extra", "_waits", "usual")
+    __slots__ = ("_asked", "_extra", "_slowed_at", "_waits", "usual")
 
     def __init__(self, waits: Waits) -> None:
         self._waits = waits
         self._asked = 0.0
         self._extra = 0.0
+        # When the delay was doubled last.
+        self._slowed_at = -inf
         #: Smoothed seconds to the first byte of a good answer; None before the first.
         self.usual: float | None = None
 
@@ -85,14 +88,21 @@ class Pace:
         """Continue as `adapted` was for a pace of the same site."""
         self._extra, self.usual = extra, usual or None
 
-    def answered(self, page: Page) -> None:
-        """Adapt the delay to the result of a request."""
+    def answered(self, page: Page, since: float = inf, now: float = 0.0) -> bool:
+        """Adapt the delay to the result of a request that left at the time `since`.
+
+        Returns whether it says something new: not if it left before the delay was doubled.
+        """
+        if since < self._slowed_at:
+            return False
         seconds = page.first_byte_ms / 1000
         is_overloaded = page.outcome in _OVERLOADED and not page.misread
         if is_overloaded or asks_for_less(page.status):
             self._extra = self._above_least(max(self.delay * 2, _FIRST_STEP))
+            self._slowed_at = now
         elif page.status:
             self._ease(seconds)
+        return True
 
     def _ease(self, seconds: float) -> None:
         self._extra = self._extra / 2 if self._extra > _NOTHING else 0.0

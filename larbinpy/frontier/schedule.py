@@ -279,7 +279,7 @@ class IPSites:
         site, ip_site = flight.site, flight.ip_site
         self._unproven_flights -= not flight.proven
         ip_site.landed()
-        site.pace.answered(page)
+        is_new = site.pace.answered(page, flight.since, now)
         # Before `site.landed`, so that this request is not counted yet.
         self._hold_back(site, ip_site, now)
         site.landed()
@@ -287,7 +287,7 @@ class IPSites:
             site.quota.count(page)
             # It may have waited for this request, as the last page of its limit.
             self.enlist(site)
-        if asks_for_less(page.status):
+        if asks_for_less(page.status) and (is_new or page.header("retry-after")):
             site.hold_until(now + site.pace.hold_for(page, wall))
         self._prove(site, proven=page.outcome not in UNREACHABLE)
         self._reschedule(ip_site)

@@ -1,10 +1,12 @@
 """Guards against spider traps: sites whose pages have new links without end.
 
-    repeats     paths that repeat their segments, or are too deep: relative links that go wrong
+    repeats     paths that grow by repeating their segments from page to page, or are too deep:
+                relative links that go wrong
     calendars   dates far ahead: calendars with a link to the next month
     shapes      too many URLs of a site that differ in numbers only (limitByShape)
 
-Heritrix and Nutch refuse repeated segments, too, and leave calendars to patterns of the operator.
+Heritrix and Nutch refuse repeated segments wherever they are, and leave calendars to patterns of
+the operator. A path that repeats in itself, as of a tile or a filter (/all/all/all/), is no trap.
 Katana and Arachni limit the URLs of one shape as well; with 10 by default, which leaves out most of
 a forum or a shop. The limit here is meant for what has no end.
 """
@@ -20,10 +22,10 @@ from larbinpy.parse import Kind
 
 _PAGE = Kind.PAGE
 
-#: A path that repeats this many of its segments is a spider trap (BUbiNG allows two
+#: A chain of URLs that repeats this many segments is a spider trap (BUbiNG allows two
 #: repetitions of a segment in a row; relative-link loops make dozens).
 _REPEATS = 6
-#: URLs with as many slashes have too few segments to repeat any; most URLs have no more.
+#: URLs with as many slashes have too few segments to repeat so many; most URLs have no more.
 _SLASHES = 2 + _REPEATS
 #: No ordinary site is nested this deep.
 _SEGMENTS = 40
@@ -67,12 +69,35 @@ _NUMBER = re.compile("(?<!%)(?<!%[0-9A-F])[0-9]+")
 _PARAMETERS = 2
 
 
-def repeats(url: str) -> bool:
-    """Whether parts of the path of `url` repeat, or it is too deep."""
-    if url.count("/") <= _SLASHES:
+def may_repeat(url: str) -> bool:
+    """Whether `url` is long enough to repeat its parts; most URLs are not."""
+    return url.count("/") > _SLASHES or url.count("&") >= _REPEATS
+
+
+def repeated(url: str) -> tuple[int, int]:
+    """The parts of `url`: segments of its path and parameters of its query.
+
+    First, how many repeat earlier ones; then, how many there are.
+    """
+    path, mark, query = url.lower().partition("?")
+    segments = [segment for segment in path.split("/")[3:] if segment]
+    parameters = query.split("&") if mark else []
+    parts = len(segments) + len(parameters)
+    return parts - len(set(segments)) - len(set(parameters)), parts
+
+
+def is_too_deep(url: str) -> bool:
+    """Whether the path of `url` has more segments than any ordinary one."""
+    return sum(map(bool, url.partition("?")[0].split("/")[3:])) > _SEGMENTS
+
+
+def grows(url: str, via: str) -> bool:
+    """Whether `url` is longer than the page `via` and repeats more parts, as that does: a chain."""
+    repeats, parts = repeated(url)
+    if repeats < _REPEATS:
         return False
-    segments = [s for s in url.partition("?")[0].lower().split("/")[3:] if s]
-    return len(segments) > _SEGMENTS or len(segments) - len(set(segments)) >= _REPEATS
+    before, parts_before = repeated(via)
+    return 0 < before < repeats and parts_before < parts
 
 
 def is_ahead(url: str, last_year: int) -> bool:
@@ -166,9 +191,9 @@ class Traps:
         self._unwatched = min(_UNWATCHED, part)
         return before != (self._repeats, self._calendars, self._limit)
 
-    def admits(self, url: str, kind: Kind) -> bool:
-        """Whether a new link is no trap; counts it either way."""
-        if self._repeats and url.count("/") > _SLASHES and repeats(url):
+    def admits(self, url: str, kind: Kind, via: str = "") -> bool:
+        """Whether a new link of the page `via` is no trap; counts it either way."""
+        if self._repeats and may_repeat(url) and (grows(url, via) or is_too_deep(url)):
             self.refused["repeats"] += 1
             return False
         if kind is not _PAGE or (variable := _site_of_variable(url)) is None:
@@ -200,9 +225,15 @@ class Traps:
         return limits
 
     def refusing(self, url: str) -> Trapped | None:
-        """The reason why a link to the page `url` would be refused now; None if it would not."""
-        if self._repeats and repeats(url):
-            return Trapped("repeats", "parts of its path repeat, or it is too deep (traps)")
+        """The reason why a link to the page `url` would be refused now; None if it would not.
+
+        Where parts of it repeat, only links of pages that do so as well are refused.
+        """
+        if self._repeats and is_too_deep(url):
+            return Trapped("repeats", f"its path has more than {_SEGMENTS} parts (traps)")
+        if self._repeats and repeated(url)[0] >= _REPEATS:
+            why = "parts of it repeat: a link counts unless its page repeats them, too (traps)"
+            return Trapped("repeats", why)
         variable = _site_of_variable(url)
         if variable is None:
             return None

@@ -223,7 +223,7 @@ class SharedAdmission(Admission):
         if url.seed:
             self.scope.area.add([url.href])
         # The node that found it counts in its own shards alone.
-        elif not again and not self.traps.admits(url.href, _kind(url)):
+        elif not again and not self.traps.admits(url.href, _kind(url), url.via or ""):
             return Outcome.TRAP
         return self._take(url, self.shard_of(url.site), again=again)
 

@@ -186,6 +186,16 @@ def test_a_pause_goes_with_the_site_to_another_address() -> None:
     assert ground.fetch(100) == "a"
 
 
+@pytest.mark.parametrize(("headers", "until"), [({}, 100.25), ({"retry-after": "5"}, 107)])
+def test_several_refusals_pause_a_site_once(headers: dict[str, str], until: float) -> None:
+    ground = Ground(least=0, connexions=3)
+    site = ground.add("a", 5)
+    flights = [ground.take(99.0) for _ in range(3)]
+    for number, url in enumerate(flights):
+        ground.land(url, 100.0 + number, status=429, headers=headers)
+    assert (site.pace.delay, site.held_until) == (0.25, until)
+
+
 def test_a_pause_is_within_max_wait() -> None:
     ground = Ground(least=1, most=60)
     ground.add("a", 2)

@@ -25,24 +25,52 @@ def admitted(traps: Traps, urls: list[str]) -> int:
 
 
 @pytest.mark.parametrize(
-    "path",
+    ("path", "via"),
     [
-        "/a/b/" * 7,
-        "/x" * 7,
-        "/a/b/c/d/e/f/g" * 2,
-        "/" + "/".join(map(str, range(41))),
-        "/calendar" + "/next" * 100 + "?day=1",
+        ("/a/b/" * 7, "/a/b/" * 6),
+        ("/x" * 7, "/X/x"),
+        ("/a/b/c/d/e/f/g" * 3, "/a/b/c/d/e/f/g" * 2),
+        ("/de" + "/www.c.test/intl/de" * 4 + "/privacy", "/de" + "/www.c.test/intl/de" * 2),
+        ("/" + "/".join(map(str, range(41))), "/"),
+        ("/calendar" + "/next" * 100 + "?day=1", "/calendar"),
+        ("/list?" + "&".join(["lang=en"] * 7), "/list?lang=en&lang=en"),
     ],
 )
-def test_repeats(path: str) -> None:
+def test_repeats(path: str, via: str) -> None:
     guards = traps()
     trapped = guards.refusing(A + path)
     assert trapped is not None and trapped.guard == "repeats"
-    assert not guards.admits(A + path, Kind.PAGE) and not guards.admits(A + path, Kind.IMAGE)
+    for kind in (Kind.PAGE, Kind.IMAGE):
+        assert not guards.admits(A + path, kind, A + via)
     assert guards.refused == {"repeats": 2}
     guards.change(Config(traps=("calendars",)))
     assert guards.refusing(A + path) is None
-    assert guards.admits(A + path, Kind.PAGE)
+    assert guards.admits(A + path, Kind.PAGE, A + via)
+
+
+@pytest.mark.parametrize(
+    ("path", "via"),
+    [
+        ("/products" + "/all" * 7, "/"),
+        ("/products" + "/all" * 7, "/products" + "/all" * 6 + "/red"),
+        ("/products" + "/all" * 7 + "/shoes", "/products" + "/all" * 7),
+        ("/tiles" + "/0" * 8 + "/1.png", "/tiles" + "/0" * 8),
+        ("/tiles/0/1/0/0/0/0/0/0/0", "/tiles/0/0/0/0/0/0/0/0/0"),
+        ("/x" * 20, "/robots.txt"),
+        ("/search?" + "&".join(["tag=a"] * 9), "/"),
+    ],
+)
+def test_paths_that_repeat_in_themselves_are_no_traps(path: str, via: str) -> None:
+    assert traps().admits(A + path, Kind.PAGE, A + via)
+
+
+def test_a_chain_of_paths_that_repeat_ends_whatever_its_steps_are() -> None:
+    for step in ("x/", "a/b/", "loop/x/", "a/b/c/d/e/f/g/h/"):
+        guards, path = traps(), f"{A}/{step}"
+        pages = 0
+        while guards.admits(path + step, Kind.PAGE, path):
+            path, pages = path + step, pages + 1
+        assert 1 <= pages <= 6
 
 
 @pytest.mark.parametrize(

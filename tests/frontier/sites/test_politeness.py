@@ -85,6 +85,20 @@ def test_too_many_requests_is_a_refusal(status: int) -> None:
     assert ours.delay == 0.5
 
 
+def test_refusals_of_requests_that_were_under_way_count_once() -> None:
+    ours = pace(1, 60)
+    refusal = page(429, outcome=Outcome.ERR_40X)
+    said = [ours.answered(refusal, since, 10.0) for since in (4.0, 5.0, 9.9)]
+    assert (said, ours.delay) == ([True, False, False], 2)
+    # Nor does a page that left before undo it.
+    assert not ours.answered(page(), 9.0, 11.0)
+    assert ours.delay == 2
+    assert ours.answered(refusal, 12.0, 13.0)
+    assert ours.delay == 4
+    assert ours.answered(page(), 17.0, 18.0)
+    assert ours.delay < 4
+
+
 def test_a_slow_answer_raises_the_delay_to_its_time() -> None:
     ours = pace(1, 60)
     for _ in range(3):
