@@ -93,20 +93,6 @@ static Attribute data_attribute(Text name)
          : is_one(name, LAZY_OTHER_NAMES) ? LAZY_OTHER : ATTRIBUTES;
 }
 
-/* Whether it is one of PAINTS of larbinpy.parse.grammars. */
-static bool is_paint(Text name)
-{
-    static const char *const NAMES[] = {
-        "fill", "stroke", "filter", "mask", "clip-path", "cursor", "marker", "marker-start",
-        "marker-mid", "marker-end"};
-    if (!strchr("fFsSmMcC", *name.at))
-        return false;
-    for (size_t k = 0; k < sizeof NAMES / sizeof *NAMES; k++)
-        if (is_word(name, NAMES[k]))
-            return true;
-    return false;
-}
-
 static Attribute attribute_named(Text name)
 {
     if (name.size >= 7 && spells(name.at, "data-", 5))
@@ -120,6 +106,7 @@ static Attribute attribute_named(Text name)
         return is_word(name, "href") ? HREF
              : is_word(name, "name") ? NAME
              : is_word(name, "type") ? TYPE
+             : is_word(name, "fill") || is_word(name, "mask") ? PAINT
              : is_word(name, "data") || is_word(name, "cite") ? OTHER : ATTRIBUTES;
     case 5:
         return is_word(name, "style") ? STYLE : ATTRIBUTES;
@@ -127,6 +114,8 @@ static Attribute attribute_named(Text name)
         return is_word(name, "action") ? ACTION
              : is_word(name, "method") ? METHOD
              : is_word(name, "srcset") ? SRCSET
+             : is_word(name, "stroke") || is_word(name, "filter") || is_word(name, "cursor") ||
+               is_word(name, "marker") ? PAINT
              : is_word(name, "poster") || is_word(name, "srcdoc") || is_word(name, "lowsrc") ||
                is_word(name, "dynsrc") ? OTHER : ATTRIBUTES;
     case 7:
@@ -138,15 +127,18 @@ static Attribute attribute_named(Text name)
              : is_word(name, "itemprop") ? ITEMPROP
              : is_word(name, "longdesc") || is_word(name, "codebase") ? OTHER : ATTRIBUTES;
     case 9:
-        return is_word(name, "valuetype") ? OTHER : ATTRIBUTES;
+        return is_word(name, "valuetype") ? OTHER : is_word(name, "clip-path") ? PAINT : ATTRIBUTES;
     case 10:
         return is_word(name, "background") ? BACKGROUND
              : is_word(name, "http-equiv") ? HTTP_EQUIV
              : is_word(name, "xlink:href") ? XLINK_HREF
              : is_word(name, "formaction") ? FORMACTION
-             : is_word(name, "formmethod") ? FORMMETHOD : ATTRIBUTES;
+             : is_word(name, "formmethod") ? FORMMETHOD
+             : is_word(name, "marker-mid") || is_word(name, "marker-end") ? PAINT : ATTRIBUTES;
     case 11:
         return is_word(name, "imagesrcset") ? OTHER : ATTRIBUTES;
+    case 12:
+        return is_word(name, "marker-start") ? PAINT : ATTRIBUTES;
     default:
         return ATTRIBUTES;
     }
@@ -192,8 +184,8 @@ static const char *read_attribute(const char *at, const char *end, Tag *tag)
     Attribute attribute = attribute_named(name);
     if ((attribute == LAZY || attribute == LAZY_SET) && has(tag, attribute))
         attribute = LAZY_OTHER;
-    if (attribute == ATTRIBUTES && memchr(value.at, '(', value.size) && is_paint(name))
-        attribute = PAINT;
+    if (attribute == PAINT && !memchr(value.at, '(', value.size))
+        attribute = ATTRIBUTES;
     if (attribute != ATTRIBUTES && !has(tag, attribute)) {
         tag->has |= 1u << attribute;
         tag->value[attribute] = value;

@@ -43,11 +43,11 @@ _HOLDERS = (
     *("background", "style", "cite", "longdesc", "lowsrc", "dynsrc", "srcdoc", "xlink:href"),
     *sorted(grammars.NAMES),
 )
-_SELECTOR = ",".join(
-    [f"[{name}]" for name in _HOLDERS]
-    + [f'[{name}*="("]' for name in grammars.PAINTS]
-    + ["meta", "style", "noframes", "form"]
-).replace(":", r"\:")
+_LISTED = [f"[{name}]" for name in _HOLDERS] + [f'[{name}*="("]' for name in grammars.PAINTS]
+#: A list in :is() is a third cheaper than the list itself.
+_SELECTOR = f":is({','.join([*_LISTED, 'meta', 'style', 'noframes', 'form'])})".replace(
+    "xlink:", r"xlink\:"
+)
 #: Those and the attributes that decide how they are rewritten.
 _WANTED = (
     frozenset(_HOLDERS)
@@ -94,6 +94,9 @@ class Marked:
     inner: Span | None = None
 
 
+_QUOTES = ("'", '"')
+
+
 @dataclass(slots=True)
 class Edits:
     """Replacements in `text`; if two begin at one position, the first counts."""
@@ -117,10 +120,13 @@ class Edits:
         start, end = element.spans[name]
         written = self.text[start:end]
         name, _, old = written.partition("=")
-        quote = "'" if old.lstrip().startswith("'") else '"'
-        blanks = old[: len(old) - len(old.lstrip())] if old.lstrip()[:1] == quote else ""
-        kept = written[: len(name)] if blanks else name.rstrip()
-        self.replace(start, end, f"{kept}={blanks}{quote}{_escaped(value, quote)}{quote}")
+        before = old[:1]
+        if before not in _QUOTES:
+            before = old[: len(old) - len(old.lstrip()) + 1]
+            if before[-1:] not in _QUOTES:
+                name, before = name.rstrip(), '"'
+        quote = before[-1]
+        self.replace(start, end, f"{name}={before}{_escaped(value, quote)}{quote}")
 
     def drop(self, element: Marked, name: str) -> None:
         if name in element.spans:
@@ -280,7 +286,7 @@ _REFERENCES = (
 _LAZY = (*grammars.SOURCES, *grammars.BACKGROUNDS, grammars.POSTER)
 #: Targets of forms. Only the original server can answer a POST, so these become absolute.
 _FORMS = {"action": "method", "formaction": "formmethod"}
-_STYLES = ("style", *grammars.PAINTS)
+_STYLES = frozenset({"style", *grammars.PAINTS})
 #: Elements that load what is read in the encoding of the page, if it has none of its own.
 _LOADED = ("script", "link")
 _LINKS = ("src", "href")
@@ -557,9 +563,8 @@ def _edit(element: Marked, edits: Edits, references: _References, within: int) -
     for name in _CANDIDATES:
         if name in values:
             edits.put(element, name, (yield from replace_srcset(values[name], references.new)))
-    for name in _STYLES:
-        if name in values:
-            edits.put(element, name, (yield from replace_css_urls(values[name], references.part)))
+    for name in () if _STYLES.isdisjoint(values) else sorted(_STYLES & values.keys()):
+        edits.put(element, name, (yield from replace_css_urls(values[name], references.part)))
     for name in _LAZY:
         if name in values:
             edits.put(element, name, (yield from _lazy(values[name], references)))
