@@ -349,7 +349,8 @@ class Fetcher:
         page.received = bytes_received(curl) if exchange is None else exchange.received
         self._brake.charge(curl, page.received)
         if page.outcome in _BROKEN:
-            self._weigh(page, code, transfer.earlier)
+            known = options.about_framing(code, page.detail)
+            self._weigh(page, known, transfer.earlier)
         if failed and page.outcome in _ADAPTED:
             by_two = curl.getinfo(pycurl.INFO_HTTP_VERSION) == pycurl.CURL_HTTP_VERSION_2_0
             self._adapt(page, message, options.milder(code, message, by_two=by_two))

@@ -191,15 +191,23 @@ _OUTCOMES: dict[int, Outcome] = {
     _CLIENT_CERTIFICATE: Outcome.BAD_TLS,
 }
 
-#: OpenSSL's messages for a peer that closed during a handshake, for one that chose DHE with a
-#: group below our bound (browsers offer no DHE), and for a chain with an unknown end.
+#: OpenSSL's messages for a peer that closed during a handshake, and for one that chose DHE with a
+#: group below our bound (browsers offer no DHE).
 _CUT_HANDSHAKE = "unexpected eof"
 _WEAK_DHE = "dh key too small"
-_NO_ISSUER = "unable to get local issuer certificate"
-_INCOMPLETE = (
-    "the server does not send the certificate between its own and a known authority's (browsers "
-    "find it elsewhere), or its authority is unknown"
-)
+#: Others, and what they mean.
+_PLAINLY = {
+    "unable to get local issuer certificate": (
+        "certificate: the server does not send the one between its own and a known authority's "
+        "(browsers find it elsewhere), or its authority is unknown"
+    ),
+    "wrong version number": "what answers does not speak TLS",
+    "alert protocol version": "the server knows neither TLS 1.2 nor 1.3",
+    "unsafe legacy renegotiation disabled": (
+        "the server's TLS is too old: it cannot renegotiate safely (RFC 5746)"
+    ),
+    "alert handshake failure": "the server knows no cipher that is offered",
+}
 #: Errors of HTTP/2: of a connection, and of one stream.
 _OF_TWO = frozenset({pycurl.E_HTTP2, 92})
 #: The words of a server that asks for fewer requests.
@@ -262,8 +270,9 @@ def proxy_unauthorized(login: bool) -> str:
 
 def concise(code: int, message: str, os_errno: int) -> str:
     """libcurl's `message`, or a plainer one; the system's if there was no connection."""
-    if code == pycurl.E_PEER_FAILED_VERIFICATION and _NO_ISSUER in message:
-        return f"certificate: {_INCOMPLETE}"
+    plain = next((plain for words, plain in _PLAINLY.items() if words in message), None)
+    if plain is not None:
+        return plain
     return os.strerror(os_errno) if code == pycurl.E_COULDNT_CONNECT and os_errno else message
 
 
@@ -277,8 +286,17 @@ _PROTOCOLS = pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS
 #: says, or in an unknown way; or (a write error of its own) more follows the packed content.
 UNDECODED = frozenset({pycurl.E_BAD_CONTENT_ENCODING, pycurl.E_WRITE_ERROR})
 #: Errors that a more lenient request avoids; the last is a header line without a colon, or with a
-#: NUL, and a Content-Length that is not a number.
+#: NUL, a Content-Length that is not a number, and others.
 LENIENCY = UNDECODED | {WEIRD_SERVER_REPLY}
+
+#: Words of libcurl's messages about other heads and framings that we may understand.
+_FRAMING = ("Unsupported HTTP", "Transfer-Encoding", "chunk hex-length")
+
+
+def about_framing(code: int, message: str) -> int:
+    """The error `code`, WEIRD_SERVER_REPLY if its message says as much."""
+    return WEIRD_SERVER_REPLY if any(words in message for words in _FRAMING) else code
+
 
 _AUTH = {
     "": pycurl.HTTPAUTH_BASIC | pycurl.HTTPAUTH_DIGEST,

@@ -244,7 +244,10 @@ _BANNER = re.compile(
 _TELLING = 64
 #: How documents begin that may be binary.
 _DOCUMENTS = (*(begin for begin, _, _ in _FILES), *_MARKS, b"RIFF", b"ICY ", _BEGINNINGS["gzip"])
-_STATUS = re.compile(rb"HTTP/\S+\s+(\d{3})")
+_STATUS = re.compile(rb"HTTP/?\S*\s+(\d{3})", re.IGNORECASE)
+#: A status line in another form, or, as in browsers, after some bytes of the reply before.
+_LATE_STATUS = re.compile(rb"[\s\S]{0,4}HTTP[/ ]", re.IGNORECASE)
+_TELLING_HTTP = 9
 _CHOICES = 300
 _NOT_MODIFIED = 304
 _SWITCHING = 101
@@ -532,6 +535,10 @@ class Transfer:
         """Whether a reply without headers is no greeting of another protocol."""
         begin = b"".join(self._chunks)[:_TELLING]
         self._headless = len(begin) < _TELLING
+        if _LATE_STATUS.match(begin):
+            self._discard(Outcome.EARLY_STOP)
+            self._detail = "Unsupported HTTP status line"
+            return False
         if not _BANNER.match(begin) and (begin.startswith(_DOCUMENTS) or not _BINARY.search(begin)):
             return True
         self._discard(Outcome.NO_CONNECTION)
@@ -622,14 +629,17 @@ class RawExchange:
     def _read(self) -> Generator[None, None, str]:
         """Read the reply; yields when it needs more. Returns why it is not whole, or nothing."""
         transfer = self._transfer
+        while len(self._data) < _TELLING_HTTP and not self._closed:
+            yield
+        late = _LATE_STATUS.match(self._data)
+        if late is None and self._data:
+            # No HTTP, or HTTP/0.9, which libcurl refuses on a connection that was used.
+            return (yield from self._body(None))
+        self._at = late.end() - len(b"HTTP/") if late else 0
         while not transfer.complete:
             line = yield from self._line()
             if self._closed and not line:
                 return "closed within the headers"
-            if not transfer.status_line and not line.startswith(b"HTTP/"):
-                # No HTTP, or HTTP/0.9, which libcurl refuses on a connection that was used.
-                self._at -= len(line)
-                return (yield from self._body(None))
             is_field = b":" in line or line[:1] in b" \t\r\n"
             is_read = is_field or not transfer.status_line
             transfer.header_bytes += 0 if is_read else len(line)
@@ -640,7 +650,7 @@ class RawExchange:
         if transfer.request.options.head or transfer.status in _BODYLESS:
             return ""
         fields = dict(transfer.headers)
-        if fields.get("transfer-encoding", "").lower().endswith("chunked"):
+        if "chunked" in fields.get("transfer-encoding", "").lower():
             return (yield from self._chunks())
         lengths = {value for name, value in transfer.headers if name == "content-length"}
         length = declared_length(lengths.pop()) if len(lengths) == 1 else None
@@ -656,8 +666,14 @@ class RawExchange:
         return line
 
     def _chunks(self) -> Generator[None, None, str]:
+        is_first = True
         while True:
-            size = (yield from self._line()).partition(b";")[0].strip()
+            line = yield from self._line()
+            size = line.partition(b";")[0].strip()
+            if not _CHUNK.fullmatch(size) and is_first:
+                # Some servers send this header alone.
+                self._at -= len(line)
+                return (yield from self._body(None))
             if not _CHUNK.fullmatch(size):
                 return "no size of a chunk"
             if int(size, 16) == 0:
@@ -665,6 +681,7 @@ class RawExchange:
             lacking = yield from self._body(int(size, 16))
             if lacking or self._transfer.is_stopped:
                 return lacking
+            is_first = False
             yield from self._line()
 
     def _body(self, size: int | None) -> Generator[None, None, str]:

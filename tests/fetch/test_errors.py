@@ -61,8 +61,10 @@ def test_a_cut_handshake_is_no_verdict_on_the_peer() -> None:
 def test_a_certificate_that_is_left_out_is_told_plainly() -> None:
     message = "SSL certificate OpenSSL verify result: unable to get local issuer certificate (20)"
     assert concise(pycurl.E_PEER_FAILED_VERIFICATION, message, 0) == (
-        "certificate: the server does not send the certificate between its own and a known "
-        "authority's (browsers find it elsewhere), or its authority is unknown"
+        "certificate: the server does not send the one between its own and a known authority's "
+        "(browsers find it elsewhere), or its authority is unknown"
     )
     other = "SSL certificate OpenSSL verify result: certificate has expired (10)"
     assert concise(pycurl.E_PEER_FAILED_VERIFICATION, other, 0) == other
+    old = "TLS connect error: error:0A00042E:SSL routines::tlsv1 alert protocol version"
+    assert concise(pycurl.E_SSL_CONNECT_ERROR, old, 0) == "the server knows neither TLS 1.2 nor 1.3"

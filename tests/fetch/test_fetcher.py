@@ -878,7 +878,7 @@ def test_a_head_that_libcurl_refuses_is_read_the_second_time(
         (JUNK + b"A: b\r\n", b"", "closed within the headers"),
         (JUNK + LENGTH + b"pa", b"pa", "end of response with 2 bytes missing"),
         (JUNK + CHUNKED + b"9\r\npa", b"pa", "end of response with 7 bytes missing"),
-        (JUNK + CHUNKED + b"pa\r\n", b"", "no size of a chunk"),
+        (JUNK + CHUNKED + b"2\r\npa\r\nno size\r\n", b"pa", "no size of a chunk"),
         (b"", b"", "closed within the headers"),
     ],
 )
@@ -889,6 +889,33 @@ def test_a_head_that_libcurl_refuses_may_have_half_a_body(
     loop.fetch(server.url())
     page = loop.fetch(server.url())
     assert (page.outcome, page.body, page.detail) == (Outcome.EARLY_STOP, body, detail)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"HTTP/1 200 OK\r\n\r\npage",
+        b"HTTP/1.2 200 OK\r\n\r\npage",
+        b"HTTP/2 200 OK\r\n\r\npage",
+        b"HTTP/1.1  200 OK\r\n\r\npage",
+        b"HTTP 200 OK\r\n\r\npage",
+        b"\r\nHTTP/1.1 200 OK\r\n\r\npage",
+        b"x\r\nhttp/1.1 200 OK\r\n\r\npage",
+        FINE + b"Transfer-Encoding: utf-8\r\n" + LENGTH + b"page",
+        FINE + b"Transfer-Encoding: chunked, identity\r\n\r\n4\r\npage\r\n0\r\n\r\n",
+        FINE + CHUNKED + b"page",
+    ],
+)
+def test_a_framing_that_libcurl_refuses_is_read_the_second_time(loop: Loop, raw: bytes) -> None:
+    server = loop.serve(once(raw))
+    first, page = (loop.fetch(server.url()) for _ in range(2))
+    assert (first.outcome, first.misread) == (Outcome.EARLY_STOP, True)
+    assert (page.outcome, page.status, page.body) == (Outcome.SUCCESS, 200, b"page")
+
+
+def test_a_status_line_may_be_in_lower_case(loop: Loop) -> None:
+    page = loop.fetch(loop.serve(once(b"http/1.1 200 ok\r\n" + LENGTH + b"page")).url())
+    assert (page.outcome, page.status, page.body) == (Outcome.SUCCESS, 200, b"page")
 
 
 def test_a_connection_that_was_used_may_answer_without_headers(make_loop: MakeLoop) -> None:

@@ -106,7 +106,7 @@ def test_a_server_that_speaks_no_tls(make_loop: MakeLoop) -> None:
     loop = make_loop()
     server = loop.serve([b"HTTP/1.1 400 Bad Request\r\n\r\n"])
     page = loop.fetch(server.url().replace("http:", "https:"))
-    assert page.outcome is Outcome.BAD_TLS
+    assert (page.outcome, page.detail) == (Outcome.BAD_TLS, "what answers does not speak TLS")
 
 
 @pytest.mark.parametrize("act", [Act.CLOSE, Act.RESET])
