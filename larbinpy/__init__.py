@@ -40,7 +40,7 @@ from larbinpy._version import __version__
 if TYPE_CHECKING:
     from larbinpy.config import Config, ConfigError, load
     from larbinpy.crawl.crawl import Crawl
-    from larbinpy.crawl.own_plug import PlugError
+    from larbinpy.crawl.own_plug import Plug, PlugError
     from larbinpy.errors import UserError
     from larbinpy.fetch.options import RequestOptions
     from larbinpy.storage.state import Start, StateError
@@ -49,6 +49,7 @@ __all__ = [
     "Config",
     "ConfigError",
     "Crawl",
+    "Plug",
     "PlugError",
     "RequestOptions",
     "Start",
@@ -62,6 +63,7 @@ _HOMES = {
     "Config": "config",
     "ConfigError": "config",
     "Crawl": "crawl.crawl",
+    "Plug": "crawl.own_plug",
     "PlugError": "crawl.own_plug",
     "RequestOptions": "fetch.options",
     "Start": "storage.state",

@@ -516,6 +516,10 @@ def declared_type(headers: Sequence[tuple[str, str]]) -> tuple[str, str | None]:
     return content_type(",".join([value for name, value in headers if name == "content-type"]))
 
 
+def _unread(page: object) -> Any:
+    raise AttributeError("only the plug of a program gets pages with title, text and select")
+
+
 @dataclass(slots=True)
 class Page:
     """The result of one fetch: a page, or the reason why there is none."""
@@ -555,6 +559,9 @@ class Page:
     request: bytes = b""
     #: What follows the body of a sitemap that is longer than maxPageSize, packed (zlib).
     rest: bytes = b""
+    #: Reads what it says, for `title`, `text` and `select`; the plug of a program gets it.
+    read: "Callable[[Page], Any]" = field(default=_unread, repr=False, compare=False)
+    _said: Any = field(default=None, init=False, repr=False, compare=False)
     _links: list[str] | None = field(default=None, init=False, repr=False)
 
     @property
@@ -566,6 +573,39 @@ class Page:
         if self._links is None:
             self._links = self.list_links()
         return self._links
+
+    @property
+    def label(self) -> str:
+        """What `Crawl.add` called it, or what redirected to it; empty for other pages."""
+        return self.url.label
+
+    # For the plug of a program; read when asked for.
+
+    @property
+    def title(self) -> str:
+        """Its title, or the last part of its URL."""
+        title: str = self._reading.content.title
+        return title
+
+    @property
+    def text(self) -> str:
+        """Its main text, as the content database would have it."""
+        text: str = self._reading.content.text
+        return text
+
+    def select(self, css: str) -> list[Any]:
+        """The elements of an HTML page that match a CSS selector; none of other pages.
+
+        Each has `text` and `attr(name)`.
+        """
+        found: list[Any] = self._reading.select(css)
+        return found
+
+    @property
+    def _reading(self) -> Any:
+        if self._said is None:
+            self._said = self.read(self)
+        return self._said
 
     def header(self, name: str) -> str | None:
         """Return the first value of header `name` (lower case)."""

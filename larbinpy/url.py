@@ -472,6 +472,8 @@ class Url:
     purpose: Purpose = PAGE
     #: As its server spells it, if that is not `href`: the same resource, asked for in this way.
     spelling: str = ""
+    #: What the plug of a program calls it (`Crawl.add`); also of what it redirects to.
+    label: str = ""
     #: Position in the store; 0 before it left the store.
     place: int = field(default=0, compare=False)
     #: Place in the journal of a fleet; 0 alone.

@@ -58,6 +58,10 @@ from larbinpy.url import host_of, login_of, typed
 _SCOPE = frozenset({"stay", "locksite", "noexternallinks", "limittodomain", "accept", "reject"})
 
 
+#: Keywords that say what becomes of pages.
+_OUTPUT = frozenset({"outputmode", "plug"})
+
+
 @dataclass(frozen=True, slots=True)
 class Defaults:
     """The defaults of a crawl, and which of them are not those of larbin.conf."""
@@ -87,7 +91,7 @@ def defaults_of(given: Given) -> Defaults:
         return Defaults(Config())
     variables = in_environment(given.environ)
     keywords = given.keywords | {name.partition("_")[2].lower() for name in variables}
-    stays, keeps = keywords.isdisjoint(_SCOPE), "outputmode" not in keywords
+    stays, keeps = keywords.isdisjoint(_SCOPE), keywords.isdisjoint(_OUTPUT)
     config = Config(
         stay="host" if stays else "any",
         output_mode=("mirror",) if keeps else (),
@@ -164,6 +168,15 @@ class _Crawl(click.Command):
     "those of this node only.",
 )
 @click.option(
+    "--plug", metavar="MODULE:CLASS", help="Give the pages to a class of your own [plug]."
+)
+@click.option(
+    *("-O", "items"),
+    metavar="FILE",
+    help="Write what the plug emits to FILE, .jsonl or .csv [items].",
+    shell_complete=files,
+)
+@click.option(
     "--check-links",
     is_flag=True,
     help="Keep nothing; report broken links, and exit 1 if there are any.",
@@ -197,6 +210,8 @@ def crawl(
     rate: str | None,
     resume: str | None,
     scratch: bool,
+    plug: str | None,
+    items: str | None,
     check_links: bool,
     known_faults: str | None,
     junit: str | None,
@@ -240,6 +255,7 @@ def crawl(
         places = (
             *(("outputDir", output_dir), ("join", join), ("node", node)),
             *(("knownFaults", known_faults), ("checkFolder", folder and folder[0])),
+            *(("plug", plug), ("items", items)),
         )
         more = [*((keyword, value) for keyword, value in places if value)]
         more += pace(depth, wait, rate)

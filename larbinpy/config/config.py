@@ -34,12 +34,14 @@ from larbinpy.config.kinds import (
     HOSTS,
     HOURS,
     INDEX,
+    ITEMS,
     MODES,
     NAME,
     NEW_FILE,
     NODE,
     PAGES,
     PARAMETER,
+    PLUG,
     PORT,
     PREFIX,
     PROXY,
@@ -114,6 +116,10 @@ class Config:
     )
     database: str = setting(
         "database", DATABASE, "", "content database; by default larbinpy.db in outputDir"
+    )
+    plug: str = setting("plug", PLUG, "", "class of your own that gets the pages; also --plug")
+    items: str | None = setting(
+        "items", ITEMS, None, "file for what the plug emits, .jsonl or .csv; also -O"
     )
     keep_bodies: bool = setting(
         "keepBodies", SWITCH, False, "keep the pages themselves in the database, too"

@@ -811,6 +811,24 @@ def _new_file(text: str) -> str:
     return path
 
 
+def _items_file(text: str) -> str:
+    if not text.lower().endswith((".jsonl", ".csv")):
+        raise ValueError(f"{text[:80]!r} ends neither with .jsonl nor with .csv")
+    return _new_file(text)
+
+
+def _plug(text: str) -> str:
+    """MODULE:CLASS; it is imported when the crawl is made."""
+    module, colon, name = text.partition(":")
+    if text and not (
+        colon and name.isidentifier() and all(map(str.isidentifier, module.split(".")))
+    ):
+        raise ValueError(f"{text[:80]!r} is not MODULE:CLASS, such as my.spiders:Products")
+    return text
+
+
+PLUG: ValueKind[str] = ValueKind("MODULE:CLASS", _plug, quote)
+ITEMS: ValueKind[str | None] = ValueKind("FILE", _items_file, lambda path: quote(path or ""))
 NEW_FILE: ValueKind[str | None] = ValueKind("PATH", _new_file, lambda path: quote(path or ""))
 COOKIES: ValueKind[str | None] = ValueKind("PATH", _cookie_file, lambda path: quote(path or ""))
 CLIENT_CERT: ValueKind[str | None] = ValueKind("PATH", _client_cert, lambda path: quote(path or ""))

@@ -200,11 +200,12 @@ class Control:
         depth: int | None = None,
         priority: bool = False,
         again: bool = False,
+        label: str = "",
     ) -> str | None:
         if self._mode.draining:
             return "the crawl is ending"
         self._logins.learn(url)
-        refused = self._frontier.seed(url, depth=depth, priority=priority, again=again)
+        refused = self._frontier.seed(url, depth=depth, priority=priority, again=again, label=label)
         if refused is not None:
             why = fault(url) or refused.words
             return f"{why}; {SEED_AGAIN} it" if refused is Outcome.URL_DUP else why

@@ -18,11 +18,12 @@ from larbinpy.console.text import printable
 from larbinpy.context import DEFAULT, Context, Tuning
 from larbinpy.crawl.assembly import Alone, Assembly, Participation
 from larbinpy.crawl.mode import Restart
-from larbinpy.crawl.own_plug import guarded
+from larbinpy.crawl.own_plug import guarded, named_plug
 from larbinpy.crawl.parts import Display
 from larbinpy.errors import FULL, Ending, disk_error, passes, what_failed
 from larbinpy.loop.signals import Signals
 from larbinpy.output import Output
+from larbinpy.output.items import Item, Items
 from larbinpy.page import UNKEPT, Outcome, cure, in_words, left_out_in_words, reason
 from larbinpy.stats import Stats
 from larbinpy.storage.state import Start, State
@@ -260,7 +261,13 @@ class Crawl:
         tuning: Tuning = DEFAULT,
     ) -> None:
         self._config = config
-        self._own_output = None if output is None else guarded(output)
+        #: The file of what the plug emits; None without one.
+        self._items = _items(config)
+        if output is None and config.plug:
+            output = named_plug(config.plug)
+        if self._items is not None and output is None:
+            raise ConfigError(f"items {config.items}: only a plug makes items; set plug, too")
+        self._own_output = None if output is None else guarded(output, self, self._items)
         self._seeds = _parsed(chain(config.start_url, seeds))
         self._start = start
         self._fixed = fixed
@@ -342,15 +349,35 @@ class Crawl:
         return self._run.control.status()
 
     def add(
-        self, url: str, *, depth: int | None = None, priority: bool = False, again: bool = False
+        self,
+        url: str,
+        *,
+        depth: int | None = None,
+        priority: bool = False,
+        again: bool = False,
+        label: str = "",
     ) -> str | None:
         """Add a seed; returns the reason if it is refused, else None.
 
         `depth` is the number of links to follow (default: depthInSite); `again` fetches a URL that
-        was fetched before. Only while the crawl runs, from its thread: from a method of the plug.
+        was fetched before. `label` is that of its page, and the name of the method that gets it if
+        the plug has one. Only while the crawl runs, from its thread: from a method of the plug.
         Raises RuntimeError before that.
         """
-        return self._running.control.add(url, depth=depth, priority=priority, again=again)
+        if label and not label.isidentifier():
+            return f"the label {label[:80]!r} is no name of a method"
+        return self._running.control.add(
+            url, depth=depth, priority=priority, again=again, label=label
+        )
+
+    def emit(self, item: Item) -> None:
+        """Write an item to the file of `items`, together with the others of its page.
+
+        Called like `add`. Raises ConfigError if there is no such file.
+        """
+        if self._items is None:
+            raise ConfigError("no file for items; set items (crawl -O FILE)")
+        self._items.emit(item)
 
     def stop(self) -> None:
         """End the crawl as the command `stop` does; the state is saved. Called like `add`."""
@@ -417,6 +444,10 @@ class Crawl:
             is_stopped=lambda: self._signals.stops > 0,
             say=self._say,
         )
+
+
+def _items(config: Config) -> Items | None:
+    return Items(config.items, config.node if config.join else "") if config.items else None
 
 
 def _parsed(seeds: Iterable[str]) -> list[str]:

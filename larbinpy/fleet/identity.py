@@ -159,6 +159,7 @@ OWN = frozenset(
         "httpPort",
         "inputHost",
         "inputPort",
+        "items",
         "join",
         "loginFile",
         "minFree",

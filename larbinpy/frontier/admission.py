@@ -306,7 +306,7 @@ class Admission:
         return self._wants is None or self._wants(Url(href, self.scope.full_depth(href)))
 
     def seed(
-        self, text: str, *, depth: int | None, priority: bool, again: bool
+        self, text: str, *, depth: int | None, priority: bool, again: bool, label: str
     ) -> Url | Outcome | None:
         """The URL of a seed, or the outcome that refuses it; None if it is not fetched here.
 
@@ -321,7 +321,7 @@ class Admission:
             return Outcome.URL_DUP
         self.has_repeats = self.has_repeats or not fresh
         depth = self.scope.full_depth(href) if depth is None else depth
-        return Url(href, depth, priority=priority, seed=True)
+        return Url(href, depth, priority=priority, seed=True, label=label)
 
     def redirected(self, page: Page, target: Link) -> Url | None:
         """The URL that a redirect leads back to, if it is to be asked for again."""
@@ -468,6 +468,7 @@ class Admission:
             via=via if sitemap else parent.href,
             hops=parent.hops + 1 if hop else 0,
             priority=parent.priority if redirect else self.scope.privileged(link.url),
+            label=parent.label if redirect else "",
             seed=candidate.seed,
             requisite=requisite,
             sheet=parent.sheet if redirect else kind is Kind.SHEET,

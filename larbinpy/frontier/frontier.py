@@ -225,12 +225,13 @@ class Frontier:
         depth: int | None = None,
         priority: bool = False,
         again: bool = False,
+        label: str = "",
     ) -> Outcome | None:
         """Take a URL from the operator; the outcome if it is refused, else None.
 
         The rules of scope do not apply to seeds; `again` fetches even a URL that was seen.
         """
-        url = self.admission.seed(text, depth=depth, priority=priority, again=again)
+        url = self.admission.seed(text, depth=depth, priority=priority, again=again, label=label)
         if not isinstance(url, Url):
             return url
         self.sequencer.put(url)

@@ -8,6 +8,7 @@
 ``database``  pages for full-text search, taken to a database by a process of its own
 ``log``       ``crawl.jsonl``, a line for each URL whose outcome is decided; the JSON object of
               ``--report``
+``items``     what a plug emits, in a file that is a part of the saved state
 ``links``     ``links.bin``, the links of each page
 
 A full or read-only disk raises `OSError`; no output hides it. A file under its final name is

@@ -338,6 +338,8 @@ def encode(url: Url) -> str:
         | url.origin << _ORIGIN_SHIFT
     )
     line = f"{url.href} {url.depth} {url.hops} {flags} {url.via or '-'}"
+    if url.label:
+        return f"{line} {url.spelling or '-'} {url.label}"
     return f"{line} {url.spelling}" if url.spelling else line
 
 
@@ -346,7 +348,11 @@ def decode(line: str, place: int = 0) -> Url:
     href, depth, hops, number, via, *more = line.split(" ")
     url = Url(href, int(depth), None if via == "-" else via, 0, int(hops))
     url.place = place
-    [url.spelling] = more or [""]
+    if more:
+        spelling, url.label = (more[0], "") if len(more) == 1 else more
+        if len(more) > 1 and not url.label.isidentifier():
+            raise ValueError(f"{url.label[:80]!r} is no label")
+        url.spelling = "" if spelling == "-" else spelling
     if number != "0":
         flags = int(number)
         url.priority = bool(flags & _PRIORITY_BIT)

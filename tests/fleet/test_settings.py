@@ -17,8 +17,8 @@ def config(*lines: str, tmp: str = "") -> Config:
 
 #: The settings of a node's own as docs/fleet.md groups them. All others are those of the crawl.
 GROUPS = {
-    "files and folders": "caFile canReload clientCert clientKey cookieFile database loginFile "
-    "outputDir saveCookies stateDir",
+    "files and folders": "caFile canReload clientCert clientKey cookieFile database items "
+    "loginFile outputDir saveCookies stateDir",
     "seeds": "startUrl",
     "ports and addresses": "httpHost httpPort inputHost inputPort sourceAddress",
     "proxies": "noProxy proxy",

@@ -188,7 +188,7 @@ class SharedAdmission(Admission):
             self._passed_on = FingerprintTable()
 
     def seed(
-        self, text: str, *, depth: int | None, priority: bool, again: bool
+        self, text: str, *, depth: int | None, priority: bool, again: bool, label: str
     ) -> Url | Outcome | None:
         """As `Admission.seed`; None if the seed was passed on."""
         href = typed(text)
@@ -196,7 +196,7 @@ class SharedAdmission(Admission):
             return Outcome.BAD_URL
         self.scope.area.add([href])
         depth = self.scope.full_depth(href) if depth is None else depth
-        url = Url(href, depth, priority=priority, seed=True)
+        url = Url(href, depth, priority=priority, seed=True, label=label)
         shard = self.shard_of(url.site)
         if self.journal.serves(shard):
             return self._take(url, shard, again=again)
@@ -449,13 +449,20 @@ class Seeding:
         return len(self._waiting) >= _TOGETHER
 
     def add(
-        self, text: str, *, depth: int | None = None, priority: bool = False, again: bool = False
+        self,
+        text: str,
+        *,
+        depth: int | None = None,
+        priority: bool = False,
+        again: bool = False,
+        label: str = "",
     ) -> bool:
         """Add a seed; False if it is no URL."""
         href = typed(text)
         if href is None:
             return False
-        url = Url(href, FULL_DEPTH if depth is None else depth, priority=priority, seed=True)
+        depth = FULL_DEPTH if depth is None else depth
+        url = Url(href, depth, priority=priority, seed=True, label=label)
         line = (AGAIN if again else "") + encode(url)
         self._waiting.append((self._shard_of(url.host), line))
         if self._board.area is not None:

@@ -409,14 +409,22 @@ class FleetControl(Control):
     finder: FinderProcess | None = None
 
     def add(
-        self, url: str, *, depth: int | None = None, priority: bool = False, again: bool = False
+        self,
+        url: str,
+        *,
+        depth: int | None = None,
+        priority: bool = False,
+        again: bool = False,
+        label: str = "",
     ) -> str | None:
         if self._mode.draining:
             return "this node is ending; ask another one"
         if self.steering.is_stuck:
             return "Redis takes no seeds now; try again later"
         self._logins.learn(url)
-        if not self.steering.seeding.add(url, depth=depth, priority=priority, again=again):
+        if not self.steering.seeding.add(
+            url, depth=depth, priority=priority, again=again, label=label
+        ):
             return fault(url)
         return None
 

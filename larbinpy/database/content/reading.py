@@ -8,6 +8,7 @@ Reads RSS and Atom: the title of the feed, its entries, and the links to them.
 import re
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cached_property
 from itertools import islice
 from typing import Any
 from urllib.parse import unquote
@@ -36,7 +37,7 @@ from larbinpy.database.content.pdf import read_pdf
 from larbinpy.page import Page, timestamp
 from larbinpy.parse import grammars, xml
 from larbinpy.parse.body import UNKNOWN, announced, is_html, is_xml
-from larbinpy.parse.charset import plain
+from larbinpy.parse.charset import document, plain
 from larbinpy.parse.link import Collector
 from larbinpy.parse.xml import LINKS, local_name, page_of, preferred, tree_of
 from larbinpy.url import split
@@ -245,3 +246,24 @@ def _name(url: str) -> str:
     """The last part of the path of a URL, as people read it."""
     path = split(url).path.partition("?")[0].rstrip("/")
     return line(unquote(path.rpartition("/")[2]), LONGEST_TITLE)
+
+
+class Said:
+    """What a page says, for a program that asks for parts of it."""
+
+    def __init__(self, page: Page) -> None:
+        self._page = page
+
+    @cached_property
+    def content(self) -> Content:
+        return read(self._page, 0.0)
+
+    @cached_property
+    def _tree(self) -> Any:
+        page = self._page
+        has_html = "html" in page.type or is_html(page)
+        return document(page.body, page.http_charset) if has_html else None
+
+    def select(self, css: str) -> list[Any]:
+        """The elements that match a CSS selector; none if it is no HTML page."""
+        return [] if self._tree is None else self._tree.select(css)
