@@ -17,7 +17,7 @@ links for the crawl's loop, which needs no dates.
 
 import json
 import re
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from enum import Enum
@@ -413,7 +413,7 @@ def read_body(page: Page, out: Collector) -> _Steps:
         return (yield from read_unlabelled(page, out)) if _is_markup(body) else None
     if _is_text_sitemap(page):
         return (yield from _read_text(page, out))
-    return _read_module(body, out) if _SCRIPT.fullmatch(kind) else None
+    return _read_script(body, out) if _SCRIPT.fullmatch(kind) else None
 
 
 def may_link(page: Page) -> bool:
@@ -504,11 +504,14 @@ def _read_css(body: bytes, charset: str | None, out: Collector) -> str:
     return name
 
 
-def _read_module(body: bytes, out: Collector) -> str | None:
-    """Add the modules that a script imports before it runs; only a module may do that."""
-    if b"import" not in body and b"export" not in body:
-        return None
-    for reference in grammars.imports(body.decode("utf-8", "replace")):
+def _read_script(body: bytes, out: Collector) -> str | None:
+    """Add the modules that a script imports before it runs, and the indexes of Javadoc's search."""
+    found: Iterable[str] = ()
+    if b"import" in body or b"export" in body:
+        found = grammars.imports(body.decode("utf-8", "replace"))
+    elif b"createElem(doc, tag, " in body:
+        found = grammars.javadoc_indexes(body.decode("utf-8", "replace"))
+    for reference in found:
         out.add(reference, Kind.REQUISITE)
     return None
 

@@ -338,6 +338,15 @@ def imports(script: str) -> Iterator[str]:
             yield specifier
 
 
+#: How `script.js` of Javadoc loads its search, from the folder that it lies in.
+_JAVADOC = re.compile(r"createElem\(doc, tag, '([\w-]{1,60}\.js)'\)")
+
+
+def javadoc_indexes(script: str) -> list[str]:
+    """The files that the search of pages by Javadoc needs; without them it finds nothing."""
+    return _JAVADOC.findall(script)
+
+
 def _read_map(text: str, out: Collector) -> None:
     """Add the modules in a map of modules (HTML, "import maps")."""
     maps = _loaded(text)

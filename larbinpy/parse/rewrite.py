@@ -581,6 +581,10 @@ def _edit(element: Marked, edits: Edits, references: _References, within: int) -
 
 def _edit_targets(element: Marked, edits: Edits, references: _References) -> None:
     """Let forms lead to a file, if one is there and they use GET."""
+    if element.tag == "form" and "action" not in element.values and not references.gets:
+        # It goes to the page itself, which only the server can answer.
+        target = _escaped(references.target("", gets=False) or "")
+        edits.insert(element.whole[0] + len("<form"), f' action="{target}"')
     for name, method in _FORMS.items():
         if name in element.values:
             value = element.values[name]

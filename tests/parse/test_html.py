@@ -1,5 +1,6 @@
 """Links of HTML pages: which, of what kind, in which order."""
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,8 @@ HERE = "http://h.example/dir/page.html"
 PYTHON_DOC = Path("/usr/share/doc/python3-doc/html")
 
 
-def page(body: bytes) -> Page:
-    return Page(Url(HERE, 5), Outcome.SUCCESS, 200, [("content-type", "text/html")], body)
+def page(body: bytes, type_: str = "text/html") -> Page:
+    return Page(Url(HERE, 5), Outcome.SUCCESS, 200, [("content-type", type_)], body)
 
 
 def kinds(markup: str, agent: str = "larbinpy") -> list[tuple[str, str]]:
@@ -370,3 +371,35 @@ def _second_opinion(body: bytes) -> set[str]:
 
 def _ascii(urls: set[str]) -> set[str]:
     return {url for url in urls if "%" not in url and "xn--" not in url}
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        (
+            "import {a as e} from'./x.js';export * from \"../y.js\"\nimport z from 'bare'",
+            "dir/x.js y.js",
+        ),
+        ("a.import '/x.js';$import'/y.js';// import\nfoo('./z.js')", ""),
+        ("import('./x.js');import.meta.url;'./y.js';let exports = './z.js'", ""),
+        ("import/**/ './x.js'", ""),
+        ("export {a,b}from\n'/x.js';import d,{c}from'./y.mjs'", "x.js dir/y.mjs"),
+        (
+            "function l(doc, tag) {createElem(doc, tag, 'x.js'); createElem(doc, tag, '/y.js')}",
+            "dir/x.js",
+        ),
+    ],
+)
+def test_what_a_script_needs(script: str, expected: str) -> None:
+    for type_ in ("text/javascript", "application/javascript; charset=utf-8"):
+        made = page(script.encode(), type_)
+        found = [link.url.removeprefix("http://h.example/") for link in read(made, "x").links]
+        assert found == expected.split()
+
+
+def test_a_hostile_script_takes_no_time() -> None:
+    for part in ("import ", "import{", "import'", "export*"):
+        script = part * 200_000
+        began = time.process_time()
+        read(page(script.encode(), "text/javascript"), "x")
+        assert time.process_time() - began < 2

@@ -95,9 +95,10 @@ def rewritten(text: str, type_: str = "text/html") -> str:
         ("<form action=c>", '<form action="http://h/a/c">'),
         ("<form method=POST action=b>", '<form method=POST action="http://h/a/b">'),
         ("<form method=post action=''>", "<form method=post action='http://h/a/'>"),
+        ("<FORM method=post>", '<FORM action="http://h/a/" method=post>'),
         (
             "<form method=post><button formaction=b><button formmethod=get formaction=b>",
-            '<form method=post><button formaction="http://h/a/b">'
+            '<form action="http://h/a/" method=post><button formaction="http://h/a/b">'
             '<button formmethod=get formaction="b.html">',
         ),
         ("<link rel=canonical href=b>", '<link rel=canonical href="http://h/a/b">'),
