@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from fnmatch import translate
 from functools import partial
 from itertools import compress
+from math import inf
 from operator import not_
 from types import ModuleType
 
@@ -204,22 +205,26 @@ def key_of(url: Url) -> int:
     return fingerprint(url.href) ^ (url.purpose is GUESS) * _GUESSED
 
 
-#: URLs that redirected, of which it is known that a way back may lead to a page: 1 MB.
+#: URLs that redirected, and hosts that set cookies with it, of which that is known: 3 MB.
 _MOST_DETOURS = 10_000
+#: How often a redirect leads back to the same URL.
+_MOST_RETURNS = 3
 
 
 class Detours:
     """Redirects that lead back: to their own URL, or to one that has redirected as well.
 
     Some servers want a URL in another spelling than the canonical one, which is the same resource
-    here. Others want a cookie that they set on the way. Then the URL is asked for again; any other
+    here. Others want cookies that they set on the way. Then the URL is asked for again; any other
     way back is a circle. Either ends with the redirects in a row.
     """
 
     def __init__(self, most: int = _MOST_DETOURS) -> None:
         self._most = most
-        # The URLs whose last reply was a redirect.
-        self._left: dict[int, None] = {}
+        # The URLs whose last reply was a redirect: how often their hosts had set a new cookie when
+        # they were asked, and how often a redirect has led back to them.
+        self._left: dict[int, tuple[float, int]] = {}
+        self._cookies: dict[str, int] = {}
 
     def again(self, page: Page) -> bool:
         """Whether to ask again for the URL of a redirect, which then has the server's spelling."""
@@ -232,17 +237,28 @@ class Detours:
         url.hops += 1
         return True
 
-    def leave(self, url: Url) -> None:
-        """Note that `url` has ended with a redirect."""
-        self._left[fingerprint(url.href)] = None
+    def leave(self, page: Page) -> None:
+        """Note that the URL of `page` has ended with this redirect."""
+        key, host = fingerprint(page.url.href), page.url.host
+        cookies = self._cookies.get(host, 0)
+        if page.new_cookies:
+            self._cookies[host] = cookies + 1
+        self._left[key] = cookies, self._left.get(key, (0, 0))[1]
         if len(self._left) > self._most:
             del self._left[next(iter(self._left))]
+        if len(self._cookies) > self._most:
+            del self._cookies[next(iter(self._cookies))]
 
-    def returns(self, page: Page, href: str) -> bool:
-        """Whether the redirect of `page` leads back to `href` with a new cookie; True once."""
-        if not page.new_cookies or fingerprint(href) not in self._left:
+    def returns(self, href: str) -> bool:
+        """Whether a redirect leads back to `href`, whose host has set a cookie meanwhile.
+
+        True once for each time that the URL redirects, and not without end.
+        """
+        key = fingerprint(href)
+        cookies, returned = self._left.get(key, (inf, 0))
+        if self._cookies.get(host_of(href), 0) <= cookies or returned >= _MOST_RETURNS:
             return False
-        del self._left[fingerprint(href)]
+        self._left[key] = inf, returned + 1
         return True
 
 
@@ -325,7 +341,7 @@ class Admission:
 
     def redirected(self, page: Page, target: Link) -> Url | None:
         """The URL that a redirect leads back to, if it is to be asked for again."""
-        if not self.detours.returns(page, target.url):
+        if not self.detours.returns(target.url):
             return None
         url = self._in_scope(page.url, target, redirect=True, purpose=page.url.purpose)
         return url if isinstance(url, Url) else None

@@ -165,17 +165,44 @@ def test_a_url_is_asked_for_again_with_a_new_cookie_but_not_without_end() -> Non
     assert again == [True] * 10 + [False] * 2
 
 
-def test_a_redirect_leads_back_with_a_new_cookie_once() -> None:
-    door, wall = Url("http://a.test/?set", 3), Url("http://a.test/", 3)
+WALL_URL, DOOR = Url("http://a.test/", 3), Url("http://a.test/?set", 3)
+
+
+def test_a_redirect_leads_back_once_with_a_new_cookie() -> None:
+    detours = Detours()
+    assert not detours.returns(WALL_URL.href)
+    detours.leave(moved(WALL_URL, "/?set"))
+    assert not detours.returns(WALL_URL.href)
+    detours.leave(moved(DOOR, "/", new_cookies=True))
+    assert detours.returns(WALL_URL.href)
+    assert not detours.returns(WALL_URL.href)
+    # The cookie did not help.
+    detours.leave(moved(WALL_URL, "/?set"))
+    assert not detours.returns(WALL_URL.href)
+
+
+def test_the_cookie_of_any_redirect_on_the_way_counts() -> None:
+    detours = Detours()
+    detours.leave(moved(WALL_URL, "/1", new_cookies=True))
+    detours.leave(moved(Url("http://sso.test/1", 3), "//a.test/"))
+    assert detours.returns(WALL_URL.href)
+
+
+def test_a_redirect_does_not_lead_back_without_end() -> None:
+    """Each page of the site redirects to the same one, with a new session."""
+    detours, returns = Detours(), 0
+    for number in range(20):
+        detours.leave(moved(WALL_URL, "/?set"))
+        detours.leave(moved(Url(f"http://a.test/{number}", 3), "/", new_cookies=True))
+        returns += detours.returns(WALL_URL.href)
+    assert returns == 3
+
+
+def test_few_redirects_are_remembered() -> None:
     detours = Detours(most=2)
-    assert not detours.returns(moved(door, "/", new_cookies=True), wall.href)
-    detours.leave(wall)
-    assert not detours.returns(moved(door, "/"), wall.href)
-    assert detours.returns(moved(door, "/", new_cookies=True), wall.href)
-    assert not detours.returns(moved(door, "/", new_cookies=True), wall.href)
-    for url in (wall, door, Url("http://a.test/2", 3)):
-        detours.leave(url)
-    assert not detours.returns(moved(door, "/", new_cookies=True), wall.href)
+    for url in (WALL_URL, Url("http://a.test/2", 3), DOOR):
+        detours.leave(moved(url, "/", new_cookies=True))
+    assert not detours.returns(WALL_URL.href)
 
 
 ROBOTS = "http://a.test/robots.txt"
