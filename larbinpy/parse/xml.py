@@ -261,9 +261,17 @@ def _ignore(_why: str) -> None:
 
 
 def unpacked(page: Page, cut: Callable[[str], None] = _ignore) -> Iterator[bytes]:
-    """Yield the body of a page and what follows it in portions, unpacked if it is a gzip file."""
-    chunks = portions(page)
-    return gunzip(chunks, cut) if page.body.startswith(MAGIC) else chunks
+    """Yield the body of a page and what follows it in portions, unpacked if it is a gzip file.
+
+    Some servers pack such a file again.
+    """
+    chunks, first = portions(page), page.body
+    for _ in range(2):
+        if first.startswith(MAGIC):
+            chunks = gunzip(chunks, cut)
+            first = next(chunks, b"")
+            chunks = chain([first], chunks)
+    return chunks
 
 
 def without_junk(first: bytes) -> bytes:

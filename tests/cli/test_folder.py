@@ -78,7 +78,7 @@ def test_a_check_of_a_folder_names_its_files(site: Path, world: World) -> None:
     world.conf()
     crawler = world.run("--check-links", str(site))
     lines = [line for line in crawler.out.splitlines() if not line.startswith("[")]
-    at = lines.index(f"  404 {site}/sub/")
+    at = lines.index(f"  404 Not Found: {site}/sub/")
     assert lines[at + 1] == f'      on {site}/  (line 1, "y")'
     assert f"  --- {site}/a%20b.html#no" in lines
     assert crawler.process.returncode == 1

@@ -121,7 +121,7 @@ def test_what_is_broken_is_found_and_nothing_else(site: Web, world: World) -> No
     assert broken[site.url("/moved", "far.test")]["hops"] == [site.url("/lost", "far.test")]
     assert broken[site.url("/missing.png")]["pages"] == [site.url("/s.css")]
     lines = crawler.out.splitlines()
-    assert f"  404 {site.url('/gone')}" in lines
+    assert f"  404 Not Found: {site.url('/gone')}" in lines
     assert f'      on {site.url("/")}  (line 5, "x")' in lines
     at = lines.index("Not checked:")
     urls = json.loads(found.out)["urls"]
@@ -193,7 +193,7 @@ def test_what_a_server_refuses_is_told_apart(world: World) -> None:
     world.conf("acceptStatus 401 end", "brokenStatus 999 end")
     crawler = world.run("--check-links", web.url())
     lines = printed(crawler)
-    assert lines[:2] == ["Broken links: 1, on 1 page", f"  404 {web.url('/404')}"]
+    assert lines[:2] == ["Broken links: 1, on 1 page", f"  404 Not Found: {web.url('/404')}"]
     assert lines[3:5] == [
         "Refused to us, so perhaps not broken: 1, on 1 page",
         f"  403 Forbidden: {web.url('/403')}",
@@ -225,7 +225,7 @@ def test_nofollow_does_not_silence_a_check(world: World, tag: str) -> None:
     web = world.web(answer, "site.test")
     world.conf()
     crawler = world.run("--check-links", web.url())
-    assert f"  404 {web.url('/gone')}" in crawler.out.splitlines()
+    assert f"  404 Not Found: {web.url('/gone')}" in crawler.out.splitlines()
     assert crawler.process.returncode == 1
 
 
@@ -353,7 +353,7 @@ def test_a_check_that_was_killed_goes_on(world: World) -> None:
     lines = again.out.splitlines()
     assert "Broken links: 2, on 1 page" in lines
     for path in ("/3", "/9"):
-        at = lines.index(f"  410 {web.url(path, 'far.test')}")
+        at = lines.index(f"  410 Gone: {web.url(path, 'far.test')}")
         assert lines[at + 1].startswith(f"      on {web.url()}  (line ")
     assert lines[-1] == "21 URLs checked"
 

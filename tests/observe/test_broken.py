@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from larbinpy.observe.report.broken import BrokenLinks, Group, Judging, chains, judging_of
-from larbinpy.observe.report.log import LogSummary
+from larbinpy.observe.report.broken import BrokenLinks, Group, Judging, chains, follow, judging_of
+from larbinpy.observe.report.log import LogSummary, Redirect
 from larbinpy.output.links import CHECK, NAME, CheckRecord, LinkRecord
 from larbinpy.page import Outcome, Page
 from larbinpy.parse import read
@@ -174,3 +174,25 @@ def test_a_torn_record_of_a_check_is_read(tmp_path: Path) -> None:
     again = BrokenLinks(summary(line("a", "success"), line("c", "success")))
     again.find_pages([tmp_path])
     assert missing(again) == missing(found)
+
+
+@pytest.mark.parametrize(
+    ("urls", "difference"),
+    [
+        (["http://a.test/x", "https://a.test/x"], "http and https"),
+        (["http://a.test/x", "http://www.a.test/x"], "www."),
+        (["http://a.test/x", "http://b.test/x"], "the host"),
+        (["http://a.test/x", "http://a.test:81/x"], "the port"),
+        (["http://a.test/x", "http://a.test/x/"], "the slash at the end"),
+        (["http://a.test/x", "http://a.test/X"], "upper and lower case"),
+        (["http://a.test/x", "http://a.test/y", "http://a.test/z"], "the path"),
+        (["http://a.test/x", "http://a.test/x?y"], "the query"),
+        (["http://a.test/x", "https://www.a.test/x?y"], "http and https and www. and the query"),
+    ],
+)
+def test_a_circle_says_in_what_its_urls_differ(urls: list[str], difference: str) -> None:
+    there = dict(zip(urls, [*urls[1:], urls[0]], strict=True))
+    redirects = {url: Redirect(302, target, None) for url, target in there.items()}
+    hops, why = follow(urls[0], redirects)
+    assert hops == (*urls[1:], urls[0])
+    assert why == f"its redirects go in a circle: its URLs differ in {difference}"

@@ -320,7 +320,8 @@ def broken_links(report: Report, *, everything: bool, so_far: bool = False) -> I
         yield f"  ({printable(broken.unknown)})"
     for number in numbers[: _shown(len(numbers), everything)]:
         link = broken.links[number]
-        yield f"  {_code(link.status)} {printable(link.url)}"
+        words = status_in_words(link.status) + ":" if link.status else _code(0)
+        yield f"  {words} {printable(link.url)}"
         yield from _details(broken, number, everything)
     yield from _more(len(numbers), everything)
     yield from _refused(broken, everything)
