@@ -27,6 +27,7 @@ import click
 from larbinpy.cli.common import complain, file_option, files, load_config, open_remote, plain_errors
 from larbinpy.config import ConfigError
 from larbinpy.console.search.form import with_filter
+from larbinpy.console.search.replies import feed
 from larbinpy.console.text import counted, json_line, printable, roughly
 from larbinpy.database.base import (
     Change,
@@ -38,7 +39,7 @@ from larbinpy.database.base import (
     Wish,
     is_server,
 )
-from larbinpy.database.finder import DatabaseFinder, markdown_of, open_finders
+from larbinpy.database.finder import DatabaseFinder, Difference, markdown_of, open_finders
 from larbinpy.database.search.query import FILTERS, Query, parse
 from larbinpy.database.search.snippet import pieces
 from larbinpy.errors import NOTHING_FOUND, Ending
@@ -302,22 +303,88 @@ def _summary(stored: Stored) -> Iterator[str]:
     default="1d",
     help="Since when: 12h, 7d, 2w, 3m (months), 2026-11-23 [1d].",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each change.")
-def changes(database: str | None, config_file: str | None, since: str, as_json: bool) -> None:
+@click.option(
+    "--kind",
+    "kinds",
+    type=click.Choice(["new", "changed", "gone", "back", "moved"]),
+    multiple=True,
+    help="Only changes of this kind; may be repeated.",
+)
+@click.option("--diff", is_flag=True, help="Show which sentences went and came.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "atom"]),
+    default="text",
+    help="Form of the output [text].",
+)
+@click.option("--json", "form", flag_value="json", help="Print a line of JSON for each change.")
+@click.option(
+    *("-o", "file"), metavar="FILE", help="Write to FILE [standard output].", shell_complete=files
+)
+def changes(
+    database: str | None,
+    config_file: str | None,
+    since: str,
+    kinds: tuple[str, ...],
+    diff: bool,
+    form: str,
+    file: str | None,
+) -> None:
     """List the pages that are new, changed, gone, back or moved, the oldest change first.
 
     A page has changed if its main text is one that it did not have before. The exit status is 0 if
     there are changes, 1 if not, 3 if the database cannot be read.
     """
     with finder_of(database, config_file) as finder:
-        change = None
-        for change in finder.changes(time_since(since, wall())):
-            if as_json:
-                sys.stdout.write(json_line(change._asdict()).decode())
-            else:
-                sys.stdout.write(f"{_line(change)}\n")
-        if change is None:
+        told = (
+            (change, finder.difference(change) if diff and change.kind == "changed" else None)
+            for change in finder.changes(time_since(since, wall()))
+            if not kinds or change.kind in kinds
+        )
+        with _opened(file) as out:
+            count = _CHANGES[form](told, out)
+        if not count:
             exit_nothing()
+
+
+#: Changes with what they changed, if that is asked for and known.
+_Told = Iterable[tuple[Change, Difference | None]]
+
+
+def _changes_text(told: _Told, out: TextIO) -> int:
+    count = 0
+    for change, difference in told:
+        count += 1
+        out.write(f"{_line(change)}\n")
+        for mark, sentences in zip("-+", difference or (), strict=False):
+            out.writelines(f"  {mark} {printable(_in_line(each))}\n" for each in sentences)
+    return count
+
+
+def _changes_json(told: _Told, out: TextIO) -> int:
+    count = 0
+    for change, difference in told:
+        count += 1
+        fields = change._asdict() | (difference._asdict() if difference else {})
+        out.write(json_line(fields).decode())
+    return count
+
+
+def _changes_atom(told: _Told, out: TextIO) -> int:
+    # The newest comes first.
+    newest = list(told)[::-1]
+    differences = {change: difference for change, difference in newest if difference}
+    document = feed("", [change for change, _ in newest], 0, more=False, differences=differences)
+    out.write(document.decode())
+    return len(newest)
+
+
+_CHANGES: dict[str, Callable[[_Told, TextIO], int]] = {
+    "text": _changes_text,
+    "json": _changes_json,
+    "atom": _changes_atom,
+}
 
 
 def _line(change: Change) -> str:

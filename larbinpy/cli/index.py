@@ -1,5 +1,6 @@
 """``larbinpy index``."""
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, nullcontext
@@ -13,7 +14,7 @@ from larbinpy.cli.database import database_errors, database_of, database_options
 from larbinpy.config import Config, ConfigError
 from larbinpy.console.terminal.progress import PagesBar
 from larbinpy.console.text import counted, printable
-from larbinpy.database.base import Finder
+from larbinpy.database.base import Finder, is_server
 from larbinpy.database.finder import DatabaseFinder
 from larbinpy.database.indexer.indexer import Report
 from larbinpy.database.indexer.process import drain, fill
@@ -21,7 +22,7 @@ from larbinpy.database.indexer.reader import ReadOptions
 from larbinpy.database.maintenance import optimize, rebuild, verify
 from larbinpy.database.salvage import salvage
 from larbinpy.database.sources import DAMAGED, PageSource, Payloads, SourceError, find
-from larbinpy.database.writer import Writer
+from larbinpy.database.writer import Visit, Writer, copied
 from larbinpy.errors import Ending, UserError
 from larbinpy.loop.clock import wall
 from larbinpy.page import Outcome, timestamp
@@ -29,6 +30,8 @@ from larbinpy.storage.files import make_folder
 from larbinpy.storage.spool import Spooled
 
 _DAMAGED = Ending.DISK.code
+#: How a file of SQLite begins.
+_SQLITE = b"SQLite format 3\0"
 
 
 @click.command()
@@ -52,7 +55,8 @@ def index(
 
     FILE is a WARC or ARC file of any program (.warc, .arc, also .gz), or a folder with such files,
     with a mirror or with the numbered files of save mode. The latest capture of a URL counts;
-    redirects and errors are no pages. The command can be stopped by Ctrl-C and run again.
+    redirects and errors are no pages. The command can be stopped by Ctrl-C and run again. FILE may
+    also be another database, whose pages are taken as it has them.
 
     Without a FILE, it takes what a stopped crawl has left in its stateDir for the database.
 
@@ -81,7 +85,11 @@ def index(
             return
         if not (database or config.database):
             make_folder(config.output_dir)
-        if not _take_files(paths, config, where):
+        databases = [path for path in paths if _is_database(path)]
+        for other in databases:
+            _merge(other, where)
+        others = [path for path in paths if path not in databases]
+        if others and not _take_files(others, config, where):
             sys.exit(_DAMAGED)
 
 
@@ -147,6 +155,49 @@ def _take_rest(config: Config, where: str) -> None:
     options = ReadOptions(config.keep_bodies, near_duplicates=config.near_duplicates)
     report = drain(Path(config.state_dir), where, troubles.report, options)
     click.echo(f"{where}: {counted(report.pages, 'page')} written")
+
+
+#: Pages of a database that are written at once.
+_AT_ONCE = 200
+
+
+def _is_database(path: str) -> bool:
+    if is_server(path):
+        return True
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(_SQLITE)) == _SQLITE
+    except OSError:
+        return False
+
+
+def _merge(other: str, where: str) -> None:
+    """Take the pages of another database that this one does not have as new or newer."""
+    if not is_server(where) and os.path.exists(where) and os.path.samefile(other, where):
+        raise ConfigError(f"{other}: the database itself; name another one with -d")
+    count = known = 0
+    with closing(DatabaseFinder(other)) as finder, closing(Writer(where)) as writer:
+        with closing(DatabaseFinder(where)) as own:
+            total = finder.counts()["pages"]
+            batch: list[Visit] = []
+            with closing(PagesBar(sys.stderr, other, total)) as bar:
+                for done, page in enumerate(finder.pages(), 1):
+                    fetched = own.fetched(page.columns["url"])
+                    if fetched is not None and fetched >= page.columns["fetched"]:
+                        known += 1
+                        continue
+                    count += 1
+                    batch.append(copied(page, finder.body(page.columns["url"])))
+                    if len(batch) == _AT_ONCE:
+                        writer.write(batch)
+                        batch.clear()
+                    bar.update(done, count)
+        writer.write(batch)
+        while writer.tend():
+            pass
+    click.echo(f"{other}: {counted(count, 'page')}")
+    if known:
+        click.echo(f"  {known} left out: in the database already, as new or newer")
 
 
 def _take_files(paths: Sequence[str], config: Config, where: str) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any, NamedTuple, Protocol, Self
 
-from larbinpy.database.preparation import signed_hash, whole_token
+from larbinpy.database.preparation import Difference, signed_hash, whole_token
 from larbinpy.database.search.query import Form, Item, Query
 from larbinpy.database.search.segment import tokens
 from larbinpy.errors import UserError
@@ -125,13 +125,15 @@ class Unavailable(DatabaseError):
     """The database cannot be used now, but may be later: full disk, server down, locked."""
 
 
-#: Version of the tables. A program opens only databases of its own version.
-FORMAT = 5
+#: Version of the tables. Those from `OLDEST` on are read as they are, and a writer makes them of
+#: this version: 6 has the table `difference`.
+FORMAT = 6
+OLDEST = 5
 
 
 def check_format(where: object, version: int) -> None:
-    """Raise `NotOurs` if the tables of `where` are of another version."""
-    if version != FORMAT:
+    """Raise `NotOurs` if the tables of `where` are of a version that cannot be read."""
+    if not OLDEST <= version <= FORMAT:
         age = "a newer larbinpy" if version > FORMAT else "an older larbinpy"
         raise NotOurs(f"{where}: made by {age} (format {version}, not {FORMAT}); fill a new one")
 
@@ -320,6 +322,9 @@ class Finder(Protocol):
 
     def changes(self, since: str) -> Iterator[Change]:
         """Changes at or after a time, ISO 8601, the oldest first."""
+
+    def difference(self, change: Change) -> Difference | None:
+        """What went and what came with a change of a text; None if that is not known."""
 
     def latest(self, n: int, skip: int = 0) -> list[Change]:
         """`n` changes, the newest first, after the first `skip`."""

@@ -19,16 +19,34 @@ from typing import Any
 
 import zstandard
 
-from larbinpy.database.base import NOTHING, Change, DatabaseError, Finder, Found, Hit, Stored, Wish
+from larbinpy.database.base import (
+    NOTHING,
+    OLDEST,
+    Change,
+    DatabaseError,
+    Finder,
+    Found,
+    Hit,
+    Stored,
+    Wish,
+)
 from larbinpy.database.dialect import dialect
-from larbinpy.database.preparation import dumped, target_of
+from larbinpy.database.preparation import Difference, dumped, target_of
 from larbinpy.database.ranking import DEPTH, HitReader, Late, find
 from larbinpy.database.records import STORED, filters, markdown_of, one_of, read_page, stored
 from larbinpy.database.search.query import Query
 from larbinpy.loop.clock import Clock, clock, wall
 from larbinpy.url import canonical, typed
 
-__all__ = ["DatabaseFinder", "SeveralFinders", "fields_of", "found_of", "markdown_of", "merged"]
+__all__ = [
+    "DatabaseFinder",
+    "Difference",
+    "SeveralFinders",
+    "fields_of",
+    "found_of",
+    "markdown_of",
+    "merged",
+]
 __all__ += ["open_finders", "wish_of_each"]
 
 #: Seconds; a crawl may be adding the first pages of a language.
@@ -128,6 +146,19 @@ class DatabaseFinder:
                 (since,),
             )
             yield from (Change(*row) for row in rows)
+
+    def difference(self, change: Change) -> Difference | None:
+        ask = "SELECT d.data, d.size FROM difference AS d JOIN page ON page.id = d.page"
+        with self._base.asked():
+            (version,) = self._row("SELECT value FROM meta WHERE key = 'format'")
+            if int(version) == OLDEST:
+                return None
+            row = self._row(
+                f"{ask} WHERE page.key = ? AND d.at = ?", self._key(change.url), change.at
+            )
+        with suppress(ValueError, TypeError):
+            return None if row is None else Difference.unpack(*row)
+        return None
 
     def latest(self, n: int, skip: int = 0) -> list[Change]:
         newest = "SELECT at, page, kind, target FROM change ORDER BY at DESC, page DESC"
@@ -318,6 +349,10 @@ class SeveralFinders:
 
     def changes(self, since: str) -> Iterator[Change]:
         return _in_order(finder.changes(since) for finder in self._finders)
+
+    def difference(self, change: Change) -> Difference | None:
+        found = (finder.difference(change) for finder in self._finders)
+        return next((each for each in found if each is not None), None)
 
     def latest(self, n: int, skip: int = 0) -> list[Change]:
         newest = heapq.merge(

@@ -9,8 +9,10 @@ A page as the writer of a database takes it: read, segmented and compressed.
 """
 
 import json
+import re
 import struct
 from base64 import b32encode, b85decode, b85encode
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -182,6 +184,50 @@ def _known(text: str, links: Sequence[Sequence[str]]) -> zstandard.ZstdCompressi
     return zstandard.ZstdCompressionDict(
         known.encode("utf-8", "replace"), dict_type=zstandard.DICT_TYPE_RAWCONTENT
     )
+
+
+#: The end of a sentence, or of a line.
+_SENTENCE = re.compile(r"(?<=[.!?\u2026])[\"')\]\u201d\u2019]*\s+|(?<=[\u3002\uff01\uff1f])|\n+")
+#: Characters of all sentences that went, or came, which are kept.
+_MOST_OF_DIFFERENCE = 1 << 15
+
+
+class Difference(NamedTuple):
+    """The sentences that went from a text, and those that came, in their order."""
+
+    went: list[str]
+    came: list[str]
+
+    @classmethod
+    def of(cls, old: str, new: str) -> Self:
+        """Compare two texts. A sentence that only moved has neither gone nor come."""
+        before, after = _sentences(old), _sentences(new)
+        return cls(_without(before, after), _without(after, before))
+
+    def pack(self) -> Packed:
+        return Packed.of(dumped(self))
+
+    @classmethod
+    def unpack(cls, data: bytes, size: int) -> Self:
+        """The value that `pack` made. Raises ValueError if it is damaged."""
+        went, came = json.loads(Packed(data, size).bytes())
+        return cls(list(map(str, went)), list(map(str, came)))
+
+
+def _sentences(text: str) -> list[str]:
+    return [each.strip() for each in _SENTENCE.split(text) if each.strip()]
+
+
+def _without(sentences: list[str], others: list[str]) -> list[str]:
+    """The sentences that are not among the others, or more often."""
+    left = Counter(others)
+    found, room = [], _MOST_OF_DIFFERENCE
+    for each in sentences:
+        left[each] -= 1
+        if left[each] < 0 and room > 0:
+            found.append(each[:room])
+            room -= len(each)
+    return found
 
 
 class Anchor(NamedTuple):
@@ -412,8 +458,8 @@ def prepare(
         ),
         Packed.of(content.text),
         dumped(more).encode("utf-8", "replace"),
-        anchors(url, content),
-        zstandard.compress(page.body, _BODY_LEVEL) if keep_bodies else None,
+        anchors(url, content.links),
+        packed_body(page.body) if keep_bodies else None,
         text_hash(content.text),
         tuple(map(signed, keys(content.title, content.text))) if find_near else (),
         dated(url, content.announced),
@@ -438,11 +484,16 @@ def text_hash(text: str) -> int:
     return signed_hash(" ".join(words)) if words else 0
 
 
-def anchors(url: str, content: "Content") -> list[Anchor]:
+def packed_body(body: bytes) -> bytes:
+    """The body of a page as it is stored."""
+    return zstandard.compress(body, _BODY_LEVEL)
+
+
+def anchors(url: str, links: Iterable[Sequence[str]]) -> list[Anchor]:
     """The texts of the links to other pages, each once, without those that say nothing."""
     found = dict.fromkeys(
         (target, text)
-        for target, text, _ in content.links
+        for target, text, _ in links
         if text and target != url and not _is_generic(text)
     )
     targets = targets_of(target for target, _ in found)

@@ -35,6 +35,7 @@ _TABLES = {
     "content": "page",
     "body": "page",
     "change": "rowid",
+    "difference": "page",
     "announced": "target",
     "anchor": "target",
     "fresh": "id",

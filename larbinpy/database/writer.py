@@ -2,9 +2,22 @@
 
 from collections.abc import Sequence
 
-from larbinpy.database.base import Opened
+from larbinpy.database.base import Opened, Stored
 from larbinpy.database.dialect import dialect
-from larbinpy.database.preparation import Gone, Prepared, Unchanged, Visit
+from larbinpy.database.preparation import (
+    Gone,
+    Packed,
+    Prepared,
+    Unchanged,
+    Visit,
+    about,
+    anchors,
+    dumped,
+    packed_body,
+    packed_markdown,
+    page_tokens,
+    text_hash,
+)
 from larbinpy.database.revisit.plan import Schedule
 from larbinpy.database.revisit.round import DueAsk, DuePage
 from larbinpy.database.writing.anchors import Anchors
@@ -13,6 +26,8 @@ from larbinpy.database.writing.scheduling import Scheduling, due_pages
 from larbinpy.loop.clock import wall
 from larbinpy.page import timestamp
 from larbinpy.storage.spool import Position
+
+__all__ = ["Visit", "Writer", "copied"]
 
 #: Names of hosts whose numbers are remembered.
 _HOSTS = 100_000
@@ -159,3 +174,27 @@ class _Filling:
                 break
         batch.apply()
         return not self._anchors.is_done
+
+
+def copied(page: Stored, body: bytes | None) -> Prepared:
+    """A page of another database, ready to be written into this one."""
+    columns, more = page.columns, dict(page.more)
+    links = more.get("links") or []
+    lang = columns["lang"]
+    tokens = page_tokens(
+        *(columns["url"], columns["title"] or "", more.get("headings") or (), page.text),
+        *(more.get("rest") or "", lang, about(columns["summary"] or "", more.get("images") or ())),
+    )
+    if markdown := more.get("markdown"):
+        more["markdown"] = packed_markdown(markdown, page.text, links)
+    return Prepared(
+        url=columns["url"],
+        fetched=columns["fetched"],
+        columns=columns,
+        tokens=tokens,
+        text=Packed.of(page.text),
+        more=dumped(more).encode("utf-8", "replace"),
+        anchors=anchors(columns["url"], links),
+        body=None if body is None else packed_body(body),
+        text_hash=text_hash(page.text),
+    )

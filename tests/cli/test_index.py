@@ -12,9 +12,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+import zstandard
 from click.testing import CliRunner, Result
 
 from larbinpy.cli import main
+from larbinpy.database.preparation import Prepared
+from larbinpy.database.writer import Writer
 from larbinpy.demo import Serving
 from larbinpy.output.save import SaveOutput
 from larbinpy.page import Outcome, Page
@@ -22,6 +25,7 @@ from larbinpy.storage.spool import FOLDER, SpoolMark, SpoolWriter
 from larbinpy.storage.state import Saved, State
 from larbinpy.url import Url
 from tests.support.crawling import crawl_demo
+from tests.support.databasepages import prepared
 from tests.support.warcmaking import Archive
 from tests.support.warcs import warcs
 
@@ -308,3 +312,41 @@ def test_archives_are_packed_into_one_file(ask: Ask, tmp_path: Path) -> None:
     assert ask("pack", "a.warc.gz", "-o", "a.wacz").exit_code == 0
     (tmp_path / "none").mkdir()
     assert "none: no WARC file here" in ask("pack", "none").stderr
+
+
+def test_databases_are_merged(ask: Ask) -> None:
+    """The page that was fetched last counts; an older one stays out."""
+
+    def fill(name: str, *pages: Prepared) -> None:
+        with closing(Writer(name)) as writer:
+            writer.write(pages)
+
+    day = "2026-11-{}T08:00:00Z".format
+    fill(
+        "a.db",
+        prepared("http://h/1", "zebra", at=day(20)),
+        prepared("http://h/2", "tapir", at=day(22)),
+    )
+    fill(
+        "b.db",
+        prepared("http://h/1", "okapi", at=day(21), title="One", body=zstandard.compress(b"<p>")),
+        prepared("http://h/2", "older", at=day(21)),
+        prepared("http://h/3", "quagga", at=day(21), rest="menu", summary="herd"),
+    )
+    shown = ask("index", "b.db", "-d", "a.db")
+    assert (shown.exit_code, shown.stdout) == (
+        0,
+        "b.db: 2 pages\n  1 left out: in the database already, as new or newer\n",
+    )
+
+    def found(word: str) -> list[str]:
+        lines = ask("search", word, "--json", "-d", "a.db").stdout.splitlines()
+        return [json.loads(line)["url"] for line in lines]
+
+    assert found("okapi") == ["http://h/1"] and not found("zebra")
+    assert found("tapir") == ["http://h/2"] and not found("older")
+    assert found("quagga") == found("herd") == found("menu") == ["http://h/3"]
+    assert ask("show", "http://h/1", "--body", "-d", "a.db").stdout == "<p>"
+    assert ask("index", "--verify", "-d", "a.db").stdout == "a.db: sound\n"
+    itself = ask("index", "a.db", "-d", "a.db")
+    assert itself.exit_code == 2 and "the database itself" in itself.stderr

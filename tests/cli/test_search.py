@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner, Result
@@ -17,7 +18,7 @@ from larbinpy.cli import main
 from larbinpy.cli.database import database_of
 from larbinpy.database.base import Change, DatabaseError, Found, Hit, Stored
 from larbinpy.database.indexer.reader import ReadOptions, read_page
-from larbinpy.database.preparation import Prepared
+from larbinpy.database.preparation import Difference, Prepared
 from larbinpy.database.sqlite.file import TABLES
 from larbinpy.database.writer import Writer
 from larbinpy.page import Outcome, Page
@@ -282,6 +283,35 @@ def test_changes(ask: Ask, finder: FakeFinder) -> None:
         "target": "http://a.test/z\n",
     }
     assert ask("changes", "--since", "soon").exit_code == 2
+
+
+def test_what_changes_have_changed(ask: Ask, finder: FakeFinder, tmp_path: Path) -> None:
+    finder.changed = [
+        Change("2026-11-22T08:00:00Z", "http://a.test/x", "new"),
+        Change("2026-11-23T08:00:00Z", "http://a.test/x", "changed", "X"),
+    ]
+    finder.differences = {"2026-11-23T08:00:00Z": Difference(["Old\x1b."], ["New."])}
+    shown = ask("changes", "--since", "2026", "--kind", "changed", "--diff").stdout
+    line = "2026-11-23T08:00:00Z  changed  http://a.test/x"
+    assert shown == f"{line}\n  - Old\\x1b.\n  + New.\n"
+    assert ask("changes", "--since", "2026", "--kind", "changed").stdout == f"{line}\n"
+    assert ask("changes", "--since", "2026", "--kind", "gone").exit_code == 1
+    told = ask("changes", "--since", "2026", "--diff", "--format", "json").stdout.splitlines()
+    first, second = map(json.loads, told)
+    assert "went" not in first and (second["went"], second["came"]) == (["Old\x1b."], ["New."])
+    file = tmp_path / "changes.xml"
+    done = ask("changes", "--since", "2026", "--diff", "--format", "atom", "-o", str(file))
+    assert (done.exit_code, done.stdout) == (0, "")
+    space = "{http://www.w3.org/2005/Atom}"
+    root = ElementTree.parse(file).getroot()
+    assert [entry.findtext(f"{space}title") for entry in root.iter(f"{space}entry")] == [
+        "changed: X",
+        "new: http://a.test/x",
+    ]
+    assert root.findtext(f"{space}entry/{space}content") == (
+        "The main text of the page has changed.\n- Old.\n+ New."
+    )
+    assert root.find(f"{space}link") is None, "a file has no address"
 
 
 def test_pages_are_exported(ask: Ask, finder: FakeFinder, tmp_path: Path) -> None:

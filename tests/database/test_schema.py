@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ from larbinpy.database.base import FORMAT, DatabaseError, NotOurs
 from larbinpy.database.finder import DatabaseFinder
 from larbinpy.database.sqlite.file import connect
 from larbinpy.database.writer import Writer
+from tests.support.databasepages import prepared
+from tests.support.databases import Database, File
 
 
 def test_a_writer_makes_the_tables_and_a_reader_opens_them(tmp_path: Path) -> None:
@@ -93,3 +96,25 @@ def test_a_server_needs_pymysql(monkeypatch: pytest.MonkeyPatch) -> None:
     for opening in (Writer, DatabaseFinder):
         with pytest.raises(DatabaseError, match="PyMySQL is not installed"):
             opening("mysql://host/name")
+
+
+def _of_format_5(where: str, execute: Callable[..., object]) -> None:
+    with closing(Writer(where)) as writer:
+        writer.write([prepared("http://a.test/", "One.", at="2026-11-23T08:00:00Z")])
+    execute("DROP TABLE difference")
+    execute("UPDATE meta SET value = 5 WHERE key = 'format'")
+
+
+def test_a_database_of_an_older_version_is_read_and_upgraded(database: Database) -> None:
+    _of_format_5(database.where, database.execute)
+    if isinstance(database, File):
+        database.execute("PRAGMA user_version = 5")
+    with closing(database.finder(lambda: 0.0)) as finder:
+        (change,) = finder.history("http://a.test/")
+        assert finder.difference(change) is None
+    with closing(Writer(database.where)) as writer:
+        writer.write([prepared("http://a.test/", "Two.", at="2026-11-24T08:00:00Z")])
+    with closing(database.finder(lambda: 0.0)) as finder:
+        _, change = finder.history("http://a.test/")
+        assert finder.difference(change) == (["One."], ["Two."])
+    assert database.rows("SELECT value FROM meta WHERE key = 'format'") in ([FORMAT], [str(FORMAT)])

@@ -1,12 +1,13 @@
 """The effects of visits on a page and on the list of changes: its text, 304, 404, redirects."""
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from functools import partial
 from typing import Any
 
 import pytest
 
-from larbinpy.database.preparation import Gone, Unchanged
+from larbinpy.database.preparation import Difference, Gone, Unchanged
 from larbinpy.database.writer import Writer
 from tests.support.databasepages import prepared
 from tests.support.databases import Database
@@ -297,3 +298,19 @@ def test_a_page_that_asks_not_to_be_indexed_leaves_at_once(
     writer.write([Gone(A, at(2), 200), Gone(B, at(2), 304)])
     assert database.pages("words") == []
     assert (kinds(A), kinds(B)) == (["new", "gone"], ["new", "gone"])
+
+
+def test_what_a_change_has_changed_is_kept(writer: Writer, database: Database) -> None:
+    """Of the latest changes; not of a page that is new or back."""
+    same = "One. Two!\nThree?"
+    for hour in range(1, 13):
+        text = f"{same} The {hour}. 第{hour}。同じ。"
+        writer.write([prepared(A, text, at=at(hour), title="T")])
+    with closing(database.finder(lambda: 0.0)) as finder:
+        told = [finder.difference(change) for change in finder.history(A)]
+    assert told[:2] == [None, None] and len([each for each in told if each]) == 10
+    assert told[-1] == Difference(["The 11.", "第11。"], ["The 12.", "第12。"])
+
+
+def test_a_sentence_that_moved_is_no_difference() -> None:
+    assert Difference.of("A. B. B.", "B. A. C.") == Difference(["B."], ["C."])

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from larbinpy.database.base import NOTHING, Change, Found, Stored, Wish
+from larbinpy.database.preparation import Difference
 from larbinpy.database.search.query import Query
 
 
@@ -19,6 +20,7 @@ class FakeFinder:
         self.stored = {each.columns["url"]: each for each in stored}
         self.changed = changed
         self.bodies: dict[str, bytes] = {}
+        self.differences: dict[str, Difference] = {}
         self.asked: list[tuple[Query, Wish]] = []
         self.is_closed = False
 
@@ -43,6 +45,9 @@ class FakeFinder:
 
     def changes(self, since: str) -> Iterator[Change]:
         return (each for each in self.changed if each.at >= since)
+
+    def difference(self, change: Change) -> Difference | None:
+        return self.differences.get(change.at)
 
     def latest(self, n: int, skip: int = 0) -> list[Change]:
         return sorted(self.changed, reverse=True)[skip : skip + n]

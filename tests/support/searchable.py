@@ -147,6 +147,9 @@ class SearchableFinder:
     def changes(self, since: str) -> Iterator[Change]:
         return iter(self.changed)
 
+    def difference(self, change: Change) -> None:
+        return None
+
     def latest(self, n: int, skip: int = 0) -> list[Change]:
         return self.changed[skip : skip + n]
 

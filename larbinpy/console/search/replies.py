@@ -16,8 +16,9 @@ it is ready. It ends when its input ends.
 import json
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
+from types import MappingProxyType
 from typing import Any, BinaryIO
 from uuid import NAMESPACE_URL, uuid5
 from xml.etree.ElementTree import Element, SubElement, tostring
@@ -108,6 +109,7 @@ def changes_address(number: int, path: str = CHANGES) -> str:
     return path if number == 1 else f"{path}?page={number}"
 
 
+NO_DIFFERENCES: Mapping[Change, Sequence[Sequence[str]]] = MappingProxyType({})
 #: When a feed without changes changed last.
 _NEVER = "1970-01-01T00:00:00Z"
 _SAYINGS = {
@@ -119,23 +121,33 @@ _SAYINGS = {
 }
 
 
-def feed(name: str, changes: Sequence[Change], number: int, *, more: bool) -> bytes:
+def feed(
+    name: str,
+    changes: Sequence[Change],
+    number: int,
+    *,
+    more: bool,
+    differences: Mapping[Change, Sequence[Sequence[str]]] = NO_DIFFERENCES,
+) -> bytes:
     """The part `number`, from 1, of the changes of the database `name`; the newest come first.
 
-    An entry has the same id whenever and by whomever the database is read.
+    Number 0 is a file, which has no other parts. `differences` are the sentences that went with a
+    change, and those that came. An entry has the same id whenever and by whomever the database is
+    read.
     """
     root = Element("feed", xmlns="http://www.w3.org/2005/Atom")
     _add(root, "id", uuid5(NAMESPACE_URL, f"larbinpy changes {readable(name)}").urn)
     _add(root, "title", f"Changes - larbinpy {name}".rstrip())
     _add(root, "updated", changes[0].at if changes else _NEVER)
     _add(SubElement(root, "author"), "name", "larbinpy")
-    SubElement(root, "link", rel="self", href=relative(changes_address(number, FEED)))
-    SubElement(root, "link", rel="alternate", type="text/html", href=relative(CHANGES))
+    if number:
+        SubElement(root, "link", rel="self", href=relative(changes_address(number, FEED)))
+        SubElement(root, "link", rel="alternate", type="text/html", href=relative(CHANGES))
     if more:
         SubElement(root, "link", rel="next", href=relative(changes_address(number + 1, FEED)))
     # A feed with two entries of one id is invalid.
     for id_, change in {_id(change): change for change in changes}.items():
-        _add_entry(root, id_, change)
+        _add_entry(root, id_, change, differences.get(change, ()))
     return bytes(tostring(root, encoding="utf-8", xml_declaration=True))
 
 
@@ -143,7 +155,9 @@ def _id(change: Change) -> str:
     return uuid5(NAMESPACE_URL, readable(f"{change.url} {change.at} {change.kind}")).urn
 
 
-def _add_entry(root: Element, id_: str, change: Change) -> None:
+def _add_entry(
+    root: Element, id_: str, change: Change, difference: Sequence[Sequence[str]]
+) -> None:
     entry = SubElement(root, "entry")
     title = " ".join(change.title.split()) or change.url
     saying = _SAYINGS.get(change.kind, change.kind)
@@ -155,7 +169,10 @@ def _add_entry(root: Element, id_: str, change: Change) -> None:
     if is_web(change.url):
         SubElement(entry, "link", rel="alternate", href=change.url)
     SubElement(entry, "category", term=readable(change.kind))
-    _add(entry, "content", f"{saying}{where}")
+    lines = [f"{saying}{where}"]
+    for mark, sentences in zip("-+", difference, strict=False):
+        lines += [f"{mark} {each}" for each in sentences]
+    SubElement(entry, "content").text = "\n".join(map(readable, lines))
 
 
 def _add(parent: Element, name: str, text: str) -> None:

@@ -85,6 +85,9 @@ TABLES = {
         at VARCHAR(40) NOT NULL, page BIGINT NOT NULL, kind VARCHAR(10) NOT NULL,
         text_hash BIGINT, target MEDIUMTEXT,
         INDEX change_page (page, at), INDEX change_at (at, page)""",
+    "difference": """
+        page BIGINT NOT NULL, at VARCHAR(40) NOT NULL, data LONGBLOB, size BIGINT,
+        PRIMARY KEY (page, at)""",
     "announced": "target BIGINT PRIMARY KEY, date VARCHAR(40) NOT NULL",
     "anchor": "target BIGINT NOT NULL, text VARCHAR(190) NOT NULL, PRIMARY KEY (target, text)",
     "fresh": "id BIGINT PRIMARY KEY, target BIGINT NOT NULL, text VARCHAR(190) NOT NULL",
@@ -113,6 +116,9 @@ def check(server: ServerTables, *, write: bool) -> None:
         _make(server)
     else:
         check_format(server.address, int(version))
+        if write and int(version) != FORMAT:
+            make(server, "difference", TABLES["difference"])
+            server.execute("REPLACE INTO meta VALUES ('format', ?)", (FORMAT,))
 
 
 def _make(server: ServerTables) -> None:

@@ -192,6 +192,13 @@ CREATE TABLE change (
 );
 CREATE INDEX change_page ON change (page, at);
 CREATE INDEX change_at ON change (at, page);
+CREATE TABLE difference (           -- what a change of a main text has changed
+    page INTEGER NOT NULL,          -- page.id
+    at TEXT NOT NULL,               -- as change.at
+    data BLOB,                      -- JSON: the sentences that went, and those that came
+    size INTEGER,                   -- in bytes
+    PRIMARY KEY (page, at)
+) WITHOUT ROWID;
 CREATE TABLE announced (            -- dates of pages, as sitemaps and feeds of their hosts say them
     target INTEGER PRIMARY KEY,     -- as page.key
     date TEXT NOT NULL              -- of the last change; empty if they do not say
@@ -293,6 +300,8 @@ def connect(path: str | Path, *, write: bool = False, lenient: bool = False) -> 
             if lenient:
                 base.execute("PRAGMA writable_schema=ON")
             _check(base, path, make=write)
+            if write:
+                _upgrade(base)
         except BaseException:
             if base is not None:
                 base.close()
@@ -345,6 +354,18 @@ def _check(base: sqlite3.Connection, path: str | Path, *, make: bool) -> None:
     if application != APPLICATION:
         raise NotOurs(f"{path}: a database of another program; name another file")
     check_format(path, version)
+
+
+def _upgrade(base: sqlite3.Connection) -> None:
+    """Make tables of an older version those of this one."""
+    if base.execute("PRAGMA user_version").fetchone() == (FORMAT,):
+        return
+    _, _, added = TABLES.partition("CREATE TABLE difference")
+    base.executescript(
+        f"BEGIN IMMEDIATE; CREATE TABLE IF NOT EXISTS difference{added.partition(';')[0]};"
+        f"PRAGMA user_version={FORMAT}; UPDATE meta SET value = {FORMAT} WHERE key = 'format';"
+        "COMMIT;"
+    )
 
 
 def _make(base: sqlite3.Connection) -> None:
@@ -680,14 +701,15 @@ def _file_trouble(base: sqlite3.Connection) -> Iterator[str]:
 
 def _index_trouble(base: sqlite3.Connection) -> Iterator[str]:
     try:
+        # All of the index is read first: of one that cannot be, some versions of SQLite end the
+        # process in their own check. That one writes nothing, but needs the right to.
+        base.execute("CREATE VIRTUAL TABLE temp.words USING fts5vocab(main, ft, row)")
+        base.execute("SELECT sum(cnt) FROM temp.words").fetchone()
         try:
             base.execute("INSERT INTO ft(ft) VALUES ('integrity-check')")
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode != sqlite3.SQLITE_READONLY:
                 raise
-            # That writes nothing, but needs the right to. So all of the index is read.
-            base.execute("CREATE VIRTUAL TABLE temp.words USING fts5vocab(main, ft, row)")
-            base.execute("SELECT sum(cnt) FROM temp.words").fetchone()
     except sqlite3.DatabaseError as error:
         yield f"index: {error}; --rebuild repairs it"
 

@@ -36,6 +36,7 @@ from typing import Any, NamedTuple
 from larbinpy.config.patterns import registered_domain
 from larbinpy.database.base import FIELDS, Index, Tables, Tokens, fingerprint, joined
 from larbinpy.database.preparation import (
+    Difference,
     Gone,
     Packed,
     Prepared,
@@ -302,7 +303,7 @@ def forget_deleted(base: Tables) -> int:
     The first copy of a deleted page takes its place.
     """
     removed = 0
-    for table in ("content", "body", "change"):
+    for table in ("content", "body", "change", "difference"):
         left = f"FROM {table} WHERE page NOT IN (SELECT id FROM page)"
         (count,) = base.execute(f"SELECT count(*) {left}").fetchone()
         if count:
@@ -343,6 +344,19 @@ class ChangeNotes:
     def write(self) -> None:
         self._base.executemany("INSERT INTO change VALUES (?, ?, ?, ?, ?)", self._noted)
         self._noted.clear()
+
+    def differ(self, at: str, page: int, before: str, after: str) -> None:
+        """Keep what a change has changed, for the latest changes of a page."""
+        packed = Difference.of(before, after).pack()
+        self._base.execute(
+            "INSERT OR REPLACE INTO difference VALUES (?, ?, ?, ?)", (page, at, *packed)
+        )
+        last = self._base.execute(
+            "SELECT at FROM difference WHERE page = ? ORDER BY at DESC LIMIT 1 OFFSET ?",
+            (page, _KNOWN_TEXTS - 1),
+        ).fetchone()
+        if last is not None:
+            self._base.execute("DELETE FROM difference WHERE page = ? AND at < ?", (page, last[0]))
 
     def had(self, page: int, text_hash: int | None) -> bool:
         """Whether a page had this text before, as far back as is looked."""
@@ -503,6 +517,7 @@ class Batch:
             if old.indexed is not None and old.indexed != indexed:
                 number = self._drop(old.id, old.indexed)
             is_new_text = old.text_hash != text_hash and not self._history.had(old.id, text_hash)
+            before = self._near.text(old.id) if is_new_text and old.gone is None else ""
             values += [page.fetched > old.fetched, is_new_text]
             values += [page.fetched if is_new_text else old.changed, number]
             self._base.execute(_UPDATE, values)
@@ -510,6 +525,7 @@ class Batch:
                 self._history.note(page.fetched, number, "back", text_hash)
             elif is_new_text:
                 self._history.note(page.fetched, number, "changed", text_hash)
+                self._history.differ(page.fetched, number, before, page.text.text())
         self._presence.wrote(page, key)
         more = self._samples.packed(page.more, host, key)
         self._base.execute(_CONTENT, (number, "\n".join(anchors) or None, *page.text, *more))
@@ -844,6 +860,7 @@ class Batch:
             "UPDATE content SET page = ? WHERE page = ?",
             "UPDATE body SET page = ? WHERE page = ?",
             "UPDATE change SET page = ? WHERE page = ?",
+            "UPDATE difference SET page = ? WHERE page = ?",
         ):
             self._base.execute(command, (number, page))
         return int(number)
