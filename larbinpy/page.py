@@ -220,6 +220,7 @@ _LEFT_OUT = {
     "hops": "more than ten redirects or requisites in a row led to them",
     "elsewhere": "they are on pages of other hosts, which were fetched for one page alone",
     "nofollow": "their pages ask not to follow them (nofollow); robotsMeta off follows them",
+    "scripts": "they have hardly any text or links beside scripts, which do not run",
     "noindex": "they ask not to be indexed (noindex); robotsMeta off keeps them",
     "specificSearch": "their types are not in specificSet",
     "cut": "they have too many links, and only the first were read; larbinpy report names them",
@@ -234,9 +235,11 @@ _LEFT_OUT = {
 }
 
 #: Those of them that are reasons why pages were left out, wholly or in part.
-_OF_PAGES = frozenset({"noindex", "specificSearch", "cut"})
+_OF_PAGES = frozenset({"noindex", "specificSearch", "cut", "scripts"})
 #: Those of these that no output got.
 UNKEPT = ("noindex", "specificSearch")
+#: The detail of a page that a browser would fill.
+SCRIPTED = "hardly any text or links beside its scripts, which do not run"
 #: The detail of a page that was fetched and is not kept.
 NOINDEX = "not kept, as it asks not to be indexed (noindex)"
 

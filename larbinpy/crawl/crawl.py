@@ -14,7 +14,7 @@ from typing import TextIO
 from larbinpy._version import __version__
 from larbinpy.config import Config, ConfigError, Given, texts
 from larbinpy.config.kinds import SEED
-from larbinpy.console.text import printable
+from larbinpy.console.text import counted, printable
 from larbinpy.context import DEFAULT, Context, Tuning
 from larbinpy.crawl.assembly import Alone, Assembly, Participation
 from larbinpy.crawl.mode import Restart
@@ -24,7 +24,7 @@ from larbinpy.errors import FULL, Ending, disk_error, passes, what_failed
 from larbinpy.loop.signals import Signals
 from larbinpy.output import Output
 from larbinpy.output.items import Item, Items
-from larbinpy.page import UNKEPT, Outcome, cure, in_words, left_out_in_words, reason
+from larbinpy.page import SCRIPTED, UNKEPT, Outcome, cure, in_words, left_out_in_words, reason
 from larbinpy.stats import Stats
 from larbinpy.storage.state import Start, State
 
@@ -107,6 +107,7 @@ class Run:
         else:
             for line in self._context.stats.take_seed_lines(at_end=True):
                 self._display.say(printable(line))
+            self._say_of_scripts()
             if ending in _DONE and (why := self._why_nothing_kept()):
                 ending = Ending.UNKEPT
                 self._display.say(f"{ending.reason}: {why}")
@@ -177,6 +178,15 @@ class Run:
         except OSError:
             return False
         return True
+
+    def _say_of_scripts(self) -> None:
+        """Say that a browser would see more, if that is true for most pages."""
+        counts = self._parts.totals.counts()
+        scripted = counts["left_out"]["scripts"]
+        if scripted and 2 * scripted >= counts["outcomes"][Outcome.SUCCESS.value]:
+            self._display.say(
+                f"{counted(scripted, 'page')} with {SCRIPTED}: the site may need a browser"
+            )
 
     @property
     def _nothing_fetched(self) -> bool:

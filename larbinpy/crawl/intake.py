@@ -19,6 +19,7 @@ from larbinpy.page import (
     LONG_SITEMAP,
     NOINDEX,
     READABLE,
+    SCRIPTED,
     Fate,
     Outcome,
     Page,
@@ -30,6 +31,7 @@ from larbinpy.parse import (
     Link,
     Parsed,
     followed,
+    is_filled_by_script,
     is_sitemap,
     is_sitemap_name,
     read_in_steps,
@@ -51,6 +53,10 @@ _LINKS = 1000
 
 #: Ways in which a seed ends that is there, or that leads elsewhere.
 _SEED_IS_THERE = frozenset((Outcome.CHECKED, Outcome.DUPLICATE, Outcome.ERR_30X, Outcome.URL_DUP))
+
+
+#: Links of a page that scripts fill, those to styles and scripts included; and those to pages.
+_SHELL_LINKS, _FEW_LINKS = 40, 2
 
 
 class FateSink(Protocol):
@@ -347,6 +353,9 @@ class Intake:
         counted = self._frontier.scope.left_out
         if reason:
             counted[reason] += 1
+        if len(parsed.links) <= _SHELL_LINKS and self._is_filled_by_scripts(page, parsed):
+            counted["scripts"] += 1
+            page.detail = page.detail or SCRIPTED
         if parsed.cut:
             counted["cut"] += 1
         taken = self._followed(parsed, obeys=obeys)
@@ -357,6 +366,11 @@ class Intake:
         left = (url for url in urls(to_pages(parsed.links)) if url not in kept)
         if number := sum(host_of(url) == host and not is_seen(url) for url in left):
             counted["nofollow"] += number
+
+    def _is_filled_by_scripts(self, page: Page, parsed: Parsed) -> bool:
+        if "html" not in page.type or page.rest or b"<script" not in page.body:
+            return False
+        return len(list(to_pages(parsed.links))) <= _FEW_LINKS and is_filled_by_script(page)
 
     def _output_reply(self, page: Page) -> None:
         """Pass a reply that is not a page to keep to the outputs."""

@@ -31,7 +31,7 @@ from larbinpy.page import Page
 from larbinpy.parse import charset, grammars, xml
 from larbinpy.parse.charset import decode
 from larbinpy.parse.grammars import meta_refresh, srcset
-from larbinpy.parse.html import base_of, collect_css, read_fragment, read_tree
+from larbinpy.parse.html import base_of, collect_css, is_filled, read_fragment, read_tree
 from larbinpy.parse.link import (
     KINDS,
     MAX_LINKS,
@@ -739,3 +739,17 @@ def _entries(chunks: Iterator[bytes], encoding: str | None, url: str) -> Iterato
                 dates.setdefault(name, xml.text_of(element)[: _LONGEST + 1])
             elif name in xml.LINKS:
                 links[name] = links.get(name) or xml.page_of(element, url)
+
+
+#: Bytes of a page that scripts fill; most have some thousand.
+_LONGEST_SHELL = 1 << 18
+#: What a page may be there for, without text.
+_ON_A_SHELL = "body img,body video,body audio,body iframe,body object,body embed,body form,frameset"
+
+
+def is_filled_by_script(page: Page) -> bool:
+    """Whether a browser would see more of an HTML page: scripts make what it shows."""
+    if len(page.body) > _LONGEST_SHELL:
+        return False
+    tree = charset.document(page.body, page.http_charset)
+    return is_filled(tree) and not tree.select_one(_ON_A_SHELL)

@@ -87,6 +87,18 @@ def test_a_seed_that_fails_beside_good_ones_is_named(web: Web, crawl: Worlds) ->
     ]
 
 
+def test_a_site_that_needs_a_browser_is_told(web: Web, crawl: Worlds) -> None:
+    web.put("a.test/", Answer(b"<title>App</title><div id=app></div><script src=/a.js></script>"))
+    world = crawl()
+    assert world.fates["a.test/"]["detail"] == (
+        "hardly any text or links beside its scripts, which do not run"
+    )
+    assert end(world) == (
+        "larbinpy: 1 page with hardly any text or links beside its scripts, which do not run: the "
+        "site may need a browser"
+    )
+
+
 def test_a_private_address_names_the_setting(web: Web, crawl: Worlds) -> None:
     web.page("a.test/")
     world = crawl("allowPrivate off")

@@ -1,0 +1,28 @@
+"""Pages that scripts fill: a browser would see more."""
+
+import pytest
+
+from larbinpy.page import Outcome, Page
+from larbinpy.parse import is_filled_by_script
+from larbinpy.url import Url
+
+SHELL = b"""<!doctype html><title>The shop</title><script>words = "many, before it runs"</script>
+<body><noscript>You need to enable JavaScript to run this app. Please do that now, and then load the
+page again, so that you can see what we have for you today and tomorrow.</noscript>
+<div id=root>Loading</div><script src=/main.js></script>"""
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        (SHELL, True),
+        (SHELL.replace(b"Loading", b"word " * 50), False),
+        (SHELL.replace(b"Loading", b"<img src=/a.png>"), False),
+        (SHELL.replace(b"Loading", b"<h1>Welcome</h1>"), False),
+        (SHELL + b" " * (1 << 18), False),
+        (b"<p>A short page.", False),
+    ],
+)
+def test_pages_that_scripts_fill(body: bytes, found: bool) -> None:
+    page = Page(Url("http://a.test/", 1), Outcome.SUCCESS, 200, body=body)
+    assert is_filled_by_script(page) is found
