@@ -3,15 +3,16 @@
 The crawl calls `read`, which never raises, whatever the bytes are. It chooses a parser by the
 page's type; if the type says nothing, by the beginning of the body.
 
-    body        chooses the reader of a body; HTTP headers, web app manifests; ordinary HTML pages
-                without a tree, with the compiled module; when pages changed, as sitemaps and feeds
-                say it
-    charset     the encoding of a page; HTML bytes to a tree, with turbohtml
+    body        what a body is, by its label, its bytes and its place, and the reader of it; HTTP
+                headers, web app manifests; ordinary HTML pages without a tree, with the compiled
+                module; when pages changed, as sitemaps and feeds say it
+    charset     the encoding of a page; HTML bytes to a tree, with turbohtml; edits of a text in the
+                bytes that it was read from
     html, xml   trees to elements, and which attributes are links; sitemaps, RSS and Atom as
                 streams, with lxml
     grammars    values of attributes: srcset, refresh, robots directives, lazy loaders, metadata
     css         style sheets
-    rewrite     rewrites the links of a page for browsing offline
+    rewrite     rewrites the links of a page for browsing offline, and nothing else in it
     link        Kind, Link, Parsed, and the Collector that all readers add to; that of a link check
 """
 

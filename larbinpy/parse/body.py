@@ -1,4 +1,5 @@
-"""Chooses the reader of a body: by its type, or by its beginning if the type says nothing.
+"""Says what a body is, and chooses its reader: by its type, or, where that is a default of servers,
+by its beginning and its place.
 
 Links and directives in HTTP headers: Link, Refresh, Location, X-Robots-Tag.
 
