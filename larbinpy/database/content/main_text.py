@@ -366,7 +366,11 @@ def _prune(body: Element, aside: Element) -> Prose:
             else:
                 _move(each, aside)
     prose = Prose(body)
-    gone = {each: name for each, name in _named(body) if each not in kept}
+    gone = {
+        each: name
+        for each, name in _named(body)
+        if each not in kept and not _continues_sentence(each)
+    }
     if prose.spare(gone) < _FEW:
         largest = _LARGEST * len(body.text)
         gone = {each: name for each, name in gone.items() if len(each.text) <= largest}
@@ -389,6 +393,14 @@ def _named(body: Element) -> Iterator[tuple[Element, str]]:
         word = CLASSES[each.attr("class") or ""]
         if word and each.tag not in _NOT_BY_NAME:
             yield each, word
+
+
+def _continues_sentence(element: Element) -> bool:
+    """Whether an element stands in a line, beside other text."""
+    return (element.tag in INLINE or "-" in element.tag) and any(
+        isinstance(each, Text) and not each.data.isspace()
+        for each in (element.previous_sibling, element.next_sibling)
+    )
 
 
 def _is_slug(element: Element) -> bool:
