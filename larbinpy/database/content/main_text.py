@@ -9,6 +9,7 @@ pages of several kinds and in both halves of two sets of pages.
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from itertools import chain, islice
 from typing import NamedTuple
 
@@ -95,11 +96,8 @@ _PLAIN = PlainText(bullet="", table_cell_separator=CELL, layout="strict")
 #: has more than this share of the text.
 _LARGEST = 0.5
 _FEW = 1000
-#: What is parted from its neighbours, or joined.
+#: What is parted from its neighbours.
 _PARTED = ("ul", "ol", "rt", "a", "option", "blockquote", "sup", "math")
-#: A line break of the source between characters of Chinese or Japanese, which CSS takes out.
-_WIDE = "\u2e80-\u312f\u3190-\uabff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff"
-_BROKEN = re.compile(rf"(?<=[{_WIDE}])[ \t\r]*\n\s*(?=[{_WIDE}])")
 #: The end of a text that a raised number belongs to: x, km, 10.
 _FORMULA = re.compile(r"(?:\b[^\W\d_]{1,3}|[\d)\]}])$|\s$")
 #: Share of the paragraphs that the main text has.
@@ -122,6 +120,16 @@ _NOT_BY_ID = (*_NOT_BY_NAME, "p", "li", "dd", "tr", "td", "th")
 #: Highlighters call parts of a program comment, tag or meta.
 _PROGRAMS = "pre,code,dt,body"
 _NO_PROGRAM = ":not(pre,code,dt)>"
+#: Names of pages whose posts may be called comments, and of all whose text is of posts.
+_THREAD = re.compile(
+    r"(?<![a-z])(?:comments?-page|forum|(?:view)?(?:thread|topic)|discussion)", re.I
+)
+_DISCUSSION = re.compile(rf"{_THREAD.pattern}|(?<![a-z])question", re.I)
+#: The share of text in what is taken beside the posts of a discussion; beside others, none is.
+_POSTED = 0.3
+_ALIKE = 2.0
+#: Names of the posts of a discussion.
+_POSTS = ("comment", "comments", "form")
 _QUESTIONS = "h1,h2,h3,h4,h5,h6,dt,summary,legend"
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 #: Words of an id for layout: more are those of a heading.
@@ -186,7 +194,7 @@ def split(tree: Document) -> Texts:
 
 
 def _part(body: Element, aside: Element) -> list[tuple[Element, str]]:
-    """Part what a reader sees apart, but `to_text` does not; join what CSS joins.
+    """Part what a reader sees apart, but `to_text` does not.
 
     Returns the elements that got another tag, with their own.
     """
@@ -206,11 +214,6 @@ def _part(body: Element, aside: Element) -> list[tuple[Element, str]]:
             _show_once(each)
         elif tag == "option" or (isinstance(before, Element) and before.tag in ("a", "div")):
             each.tag = "div"
-    text = body.text
-    if not text.isascii() and _BROKEN.search(text):
-        for node in body.descendants:
-            if type(node) is Text and "\n" in node.data and not node.data.isascii():
-                _join(node)
     return retagged
 
 
@@ -234,13 +237,6 @@ def _show_once(math: Element) -> None:
         each.extract()
 
 
-def _join(node: Text) -> None:
-    """Take out the line breaks of the source within Chinese and Japanese."""
-    parent = node.parent
-    if isinstance(parent, Element) and parent.closest("pre,textarea") is None:
-        node.data = _BROKEN.sub("", node.data)
-
-
 #: The text of a formula, hidden because its drawing has none.
 _FORMULA_TEXT = "mjx-assistive-mml"
 #: An element that was taken out, with the one around it and what follows it.
@@ -251,11 +247,10 @@ def _remove_hidden(tree: Document, sheets: Sheets, covered: list[Element]) -> li
     """Remove what CSS hides, and return it; add what a click shows to `covered`."""
     taken: list[_Taken] = []
     inline = styled(tree)
+    opened = cache(lambda: opened_by_click(tree))
     for found in (hidden, unreadable):
-        elements = list(found(tree, sheets, inline))
-        opened = opened_by_click(tree) if elements else None
-        for each in elements:
-            if opened is not None and opened(each):
+        for each in list(found(tree, sheets, inline)):
+            if opened()(each):
                 covered.append(each)
             elif each.tag != _FORMULA_TEXT:
                 taken.append((each, each.parent, each.next_sibling))
@@ -297,14 +292,14 @@ def _main(body: Element, prose: Prose) -> tuple[Element, str]:
         [*node.iter_elements("main"), *node.select("[role=main]")],
         list(node.iter_elements("article")),
     ):
-        if len(found) == 1:
-            inner = found[0].to_text(_PLAIN)
-            if 2 * len(inner) > len(text):
-                node, text = found[0], inner
-                break
+        inner = found[0].to_text(_PLAIN) if len(found) == 1 else ""
+        if 2 * len(inner) > len(text):
+            node, text = found[0], inner
+            break
     smallest = _around_paragraphs(node)
     if smallest != node:
-        smallest = prose.widened(smallest, node, 2)
+        dense = _POSTED if _is_discussion(body, _DISCUSSION) else _ALIKE
+        smallest = prose.widened(smallest, node, dense)
         inner = smallest.to_text(_PLAIN)
         if 2 * len(inner) > len(text):
             return smallest, inner
@@ -366,10 +361,11 @@ def _prune(body: Element, aside: Element) -> Prose:
             else:
                 _move(each, aside)
     prose = Prose(body)
+    posts = _POSTS if _is_discussion(body, _THREAD) else ()
     gone = {
         each: name
         for each, name in _named(body)
-        if each not in kept and not _continues_sentence(each)
+        if each not in kept and name not in posts and not _continues_sentence(each)
     }
     if prose.spare(gone) < _FEW:
         largest = _LARGEST * len(body.text)
@@ -393,6 +389,12 @@ def _named(body: Element) -> Iterator[tuple[Element, str]]:
         word = CLASSES[each.attr("class") or ""]
         if word and each.tag not in _NOT_BY_NAME:
             yield each, word
+
+
+def _is_discussion(body: Element, words: re.Pattern[str]) -> bool:
+    """Whether a page calls all of itself one of `words`."""
+    names = (body.attr(each) or "" for each in ("class", "id", "data-template"))
+    return bool(words.search(" ".join(names)))
 
 
 def _continues_sentence(element: Element) -> bool:

@@ -4,6 +4,7 @@ Blocks count by their characters outside links. Lists of links and of other stor
 them, or have them in blocks that stand apart; the paragraphs of an article are neighbours.
 """
 
+import re
 from collections import Counter
 from itertools import chain, islice
 from typing import cast
@@ -48,14 +49,23 @@ _ONE_SHARE = 0.1
 #: The share of paragraphs in what is taken to an article, and how much they add.
 _DENSE = 0.6
 _MORE = 0.03
-#: The least size of a part of an article beside another, or of a post.
+#: The least size of a part of an article beside another.
 _TWIN = 0.1
+_NUMBER = re.compile(r"\d+")
 #: Characters by which an article is found in the text of the page.
 _BEGINNING = 300
 
 
+#: A line break of the source between characters of Chinese or Japanese, which CSS takes out.
+_WIDE = "\u2e80-\u312f\u3190-\uabff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff"
+_BROKEN = re.compile(rf"\n(?<=[{_WIDE}]\n)\s*(?=[{_WIDE}])")
+
+
 class Prose:
-    """The blocks of a page with running text, in their order, and the characters of each."""
+    """The blocks of a page with running text, in their order, and the characters of each.
+
+    Lines of Chinese and Japanese that the source breaks are joined on the way.
+    """
 
     def __init__(self, body: Element) -> None:
         self._body = body
@@ -63,6 +73,8 @@ class Prose:
         for node in body.descendants:
             if type(node) is Text:
                 text = node.data
+                if not text.isascii() and "\n" in text and _BROKEN.search(text):
+                    text = _joined(node)
                 if len(text) >= _TEXT and not text.isspace():
                     self._add(node, text.strip())
         self._paths = {block: self._path(block) for block in self._blocks}
@@ -183,10 +195,10 @@ class Prose:
         return length >= _ONE and before <= _BEFORE_ONE and len(own) >= _ONE_SHARE * len(whole)
 
     def widened(self, element: Element, top: Element, dense: float) -> Element:
-        """`element`, or one around it up to `top` that has more paragraphs beside it.
+        """`element`, or one around it up to `top` that has more of the text beside it.
 
-        What it adds is paragraphs in the share `dense`, or in elements with the same name, as the
-        posts of a thread and the parts of an article are.
+        What it adds is paragraphs in the share `dense`, or stands in elements like it, as the posts
+        of a thread and the parts of an article do.
         """
         within = self.within(_TEXT)
         found, child = element, element
@@ -205,12 +217,42 @@ class Prose:
 
 
 def _has_twin(element: Element, within: Counter[Element]) -> bool:
-    """Whether an element with the same tag and class beside it has text, too."""
-    name = element.attr("class")
-    return bool(name) and any(
-        isinstance(each, Element)
-        and each.tag == element.tag
-        and each.attr("class") == name
-        and within[each] > _TWIN * within[element]
+    """Whether an element with the same tag and class beside it has text, too.
+
+    Layout has names such as row or section: a twin is large, or a text with the same parts.
+    """
+    name = _kind(element)
+    twins = [
+        each
         for each in chain(element.next_siblings, element.previous_siblings)
+        if isinstance(each, Element)
+        and each.tag == element.tag
+        and within[each] > 0
+        and _kind(each) == name
+    ]
+    return name != "" and any(
+        within[each] > _TWIN * within[element]
+        or (2 * within[each] > len(each.text) and _parts(each) == _parts(element) != [])
+        for each in twins
     )
+
+
+def _kind(element: Element) -> str:
+    """The class of an element without numbers, which tell rows and posts from each other."""
+    return _NUMBER.sub("", element.attr("class") or "")
+
+
+def _parts(element: Element) -> list[tuple[str, str | None]]:
+    """The tags and classes of the elements in an element, if any has a class."""
+    found = [
+        (each.tag, each.attr("class")) for each in element.children if isinstance(each, Element)
+    ]
+    return found if any(name for _, name in found) else []
+
+
+def _joined(node: Text) -> str:
+    """Take out the line breaks of the source within Chinese and Japanese; return what is left."""
+    parent = node.parent
+    if isinstance(parent, Element) and parent.closest("pre,textarea") is None:
+        node.data = _BROKEN.sub("", node.data)
+    return node.data
