@@ -240,6 +240,8 @@ _OF_PAGES = frozenset({"noindex", "specificSearch", "cut", "scripts"})
 UNKEPT = ("noindex", "specificSearch")
 #: The detail of a page that a browser would fill.
 SCRIPTED = "hardly any text or links beside its scripts, which do not run"
+#: The detail of a 304 that no request was to have.
+UNASKED = "not modified, although no condition was asked"
 #: The detail of a page that was fetched and is not kept.
 NOINDEX = "not kept, as it asks not to be indexed (noindex)"
 

@@ -20,6 +20,7 @@ from larbinpy.page import (
     NOINDEX,
     READABLE,
     SCRIPTED,
+    UNASKED,
     Fate,
     Outcome,
     Page,
@@ -137,8 +138,6 @@ class Judge:
             return leads_to_itself(bool(page.header("set-cookie")) and not page.url.hops)
         if target:
             return self._frontier.admission.target(page.url.href, target[0].url)
-        if page.not_modified:
-            return "not modified, although no condition was asked"
         return "it names no URL that can be crawled"
 
 
@@ -255,7 +254,11 @@ class Intake:
         """Pass a 304 or a redirect to the refresher. This comes first, as the disk may refuse."""
         try:
             if page.not_modified:
+                page.detail = ""
                 self._refresher.unchanged(page)
+                if page.outcome is Outcome.ERR_30X:
+                    # Some caches take the request for one with a condition; another may pass.
+                    page.outcome, page.detail = Outcome.ERR_50X, UNASKED
             elif page.outcome is Outcome.ERR_30X:
                 for link in redirect_target(page):
                     self._refresher.moved(page.url.href, link.url + redirect_part(page))

@@ -7,7 +7,7 @@ import pytest
 
 from larbinpy.cli.crawl import search_command, search_of_nodes, summary
 from larbinpy.config import Config
-from larbinpy.page import Outcome
+from larbinpy.page import Outcome, left_out_lines
 
 
 def report(**values: Any) -> dict[str, Any]:
@@ -59,3 +59,19 @@ def test_the_summary_of_a_crawl_is_one_line() -> None:
     )
     stopped = summary(report(stop_reason="stopped", exit_code=11, urls_queued=1500))
     assert stopped.endswith("; 1,500 still queued, --resume continues")
+
+
+def test_what_was_left_out_has_its_number_and_the_way_out() -> None:
+    limits = {"noindex": 3, "lockSite": 4000, "shapes": 1}
+    left = {"robots": 2, "rules": {"reject **.zip": 1}, "limits": limits, "links": {}}
+    assert [*left_out_lines(report(outcomes={"siteLimit": 5})["outcomes"], left)] == [
+        "Left out:",
+        "           2  by robots.txt",
+        "           5  by limits by site (limitPageBySite, limitBytesBySite)",
+        "           1  by reject **.zip",
+        "           3  pages: they ask not to be indexed (noindex); robotsMeta off keeps them",
+        "       4,000  links: they are on other hosts than the seeds, and lockSite is on",
+        "           1  links: their sites have too many URLs of one shape (limitByShape)",
+    ]
+    nothing = {"robots": 0, "rules": {}, "limits": {}, "links": {"outSite": 1}}
+    assert [*left_out_lines(report()["outcomes"], nothing)] == []

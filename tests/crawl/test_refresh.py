@@ -14,6 +14,7 @@ from larbinpy import Start
 from larbinpy.output.mirror.catalog import NAME, Account, Catalog, Refreshed
 from larbinpy.output.mirror.paths import original_of
 from larbinpy.output.mirror.tree import Tree
+from larbinpy.page import UNASKED
 from larbinpy.parse.grammars import title_in
 from tests.support.smallweb import Answer, Web
 from tests.support.smallworld import World, Worlds
@@ -542,6 +543,16 @@ def test_the_front_page_links_to_the_start_pages(web: Web, crawl: Worlds) -> Non
     web.put("a.test/", Answer(b"<title>B</title>"))
     refresh(crawl, world, BROWSE)
     assert ">B</a>" in (world.folder / "out/index.html").read_text()
+
+
+def test_a_304_that_nobody_asked_for_is_a_failure_that_may_pass(web: Web, crawl: Worlds) -> None:
+    web.page("a.test/", "/n", "/soon")
+    web.put("a.test/n", Answer(status=304))
+    web.put("a.test/soon", Answer(status=304), Answer(b"<p>soon"))
+    world = crawl(BROWSE, "retries 1")
+    assert world.outcomes == {"a.test/": "success", "a.test/n": "err50X", "a.test/soon": "success"}
+    assert world.fates["a.test/n"]["detail"] == UNASKED
+    assert counts(world)["failed"] == 1
 
 
 def test_a_title_is_found_in_linear_time() -> None:
