@@ -162,8 +162,8 @@ class Fetcher:
             if self._options.get(curl) is not request.options:
                 self._adopt(curl, request.options)
             transfer.earlier = self._broken.pop(request.url.href, None)
-            code = 0 if transfer.earlier is None else transfer.earlier.code
-            leniency = options.leniency_after(request, code)
+            earlier = transfer.earlier
+            leniency = 0 if earlier is None else options.leniency_after(request, earlier.code)
             is_raw = leniency == options.WEIRD_SERVER_REPLY
             transfer.coded = is_raw or leniency in options.UNDECODED
             options.single(curl.setopt, request, leniency)
@@ -284,8 +284,9 @@ class Fetcher:
                 else:
                     pages.append(self._finish(curl, pycurl.E_OK, ""))
             pages += [self._finish(curl, code, message) for curl, code, message in failed]
-        ended, self._ended = self._ended, []
-        return pages + [self._finish(*each) for each in ended]
+        while self._ended:
+            pages.append(self._finish(*self._ended.pop()))
+        return pages
 
     def _begin_raw(self, curl: pycurl.Curl) -> None:
         fd = self._descriptors[curl] = curl.getinfo(pycurl.ACTIVESOCKET)

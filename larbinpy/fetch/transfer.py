@@ -324,6 +324,8 @@ class Transfer:
         self._truncated: str | None = None
         self._stop: Outcome | None = None
         self._detail = ""
+        # Browsers show the body.
+        self._shown = False
         # No headers came, and not enough of the body to tell whether it is a document.
         self._headless = False
 
@@ -486,7 +488,7 @@ class Transfer:
         return self.status != _NOT_MODIFIED and not leads
 
     def _outcome(self, failure: Outcome | None) -> Outcome:
-        if self.complete and not (self._shows_body() and (self.status < _CHOICES or self.size)):
+        if self.complete and not (self._shown and (self.status < _CHOICES or self.size)):
             return of_status(self.status)
         if self._stop is not None:
             return self._stop
@@ -515,7 +517,17 @@ class Transfer:
             self.headers[-1] = (name, f"{value} {line.strip()}")
             return
         name, _, value = line.partition(":")
-        self.headers.append((name.strip().lower(), value.strip()))
+        name, value = name.strip().lower(), value.strip()
+        if name == "content-type":
+            value = self._joined(value)
+        self.headers.append((name, value))
+
+    def _joined(self, value: str) -> str:
+        """`value` after those of earlier lines of Content-Type, which go."""
+        known = [each for each in self.headers if each[0] == "content-type"]
+        for each in known:
+            self.headers.remove(each)
+        return ", ".join([*(earlier for _, earlier in known), value])
 
     def _end_headers(self) -> int | None:
         if 100 <= self.status < 200 and self.status != _SWITCHING:
@@ -549,7 +561,8 @@ class Transfer:
     def _check_type(self) -> int | None:
         """Complete the headers; ask `accept` whether a body that is shown is wanted."""
         self.complete = True
-        if self._shows_body():
+        self._shown = self._shows_body()
+        if self._shown:
             # The first of repeated lengths counts.
             length = dict(reversed(self.headers)).get("content-length")
             media_type = declared_type(self.headers)[0]

@@ -61,16 +61,6 @@ def test_content_type(value: str, media_type: str, charset: str | None) -> None:
     assert found.http_charset == charset
 
 
-def test_the_last_valid_type_of_several_lines_counts() -> None:
-    found = page(*(("content-type", each) for each in ("text/plain", "text/html; charset=x", "?")))
-    assert (found.type, found.http_charset) == ("text/html", "x")
-    html, plain = ("content-type", "text/html"), ("content-type", "text/plain")
-    assert (page(html, plain).type, page(html, plain).header("content-type")) == (
-        "text/plain",
-        "text/html",
-    )
-
-
 def test_a_media_type_has_the_bounds_of_its_names() -> None:
     """RFC 6838, 4.2: 127 characters before the slash, and as many after it."""
     longest = f"{'a' * 127}/{'b' * 127}"
