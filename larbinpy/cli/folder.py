@@ -14,7 +14,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http import HTTPStatus
-from http.server import HTTPServer, SimpleHTTPRequestHandler
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
@@ -89,31 +88,32 @@ def served(config: Config) -> Iterator[None]:
         collect(process, _PATIENCE)
 
 
-class _Handler(SimpleHTTPRequestHandler):
-    """Serves files; a folder without index.html is not there, as on most servers."""
-
-    timeout = _TIMEOUT
-
-    def list_directory(self, path: Any) -> None:
-        self.send_error(HTTPStatus.NOT_FOUND)
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
-class _Server(HTTPServer):
-    request_queue_size = 128
-
-    def handle_error(self, *_: Any) -> None:
-        """A connection that the crawl has closed is no error."""
-
-
 def _serve(folder: str, host: str, port: str) -> None:
+    # Here, since the check itself does not need it.
+    from http.server import HTTPServer, SimpleHTTPRequestHandler
+
+    class Handler(SimpleHTTPRequestHandler):
+        """Serves files; a folder without index.html is not there, as on most servers."""
+
+        timeout = _TIMEOUT
+
+        def list_directory(self, path: Any) -> None:
+            self.send_error(HTTPStatus.NOT_FOUND)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    class Server(HTTPServer):
+        request_queue_size = 128
+
+        def handle_error(self, *_: Any) -> None:
+            """A connection that the crawl has closed is no error."""
+
     # The crawl ends first when the terminal interrupts both.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         os.chdir(folder)
-        server = _Server((host, int(port)), _Handler)
+        server = Server((host, int(port)), Handler)
     except OSError as error:
         print(error.strerror or error, flush=True)
         return

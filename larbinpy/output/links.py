@@ -150,7 +150,9 @@ class FoldedLinkNotes:
 
     def checked(self, url: str, checked: Checked) -> None:
         if (fold := self._fold()) is not None:
-            places = {(fold(to), part): place for (to, part), place in checked.places.items()}
+            places: dict[str, dict[str, Place]] = {}
+            for to, parts in checked.places.items():
+                places.setdefault(fold(to), {}).update(parts)
             checked = replace(checked, places=places)
         self._check.checked(url, checked)
 
@@ -259,7 +261,7 @@ def has_part(parts: Container[str], part: str) -> bool:
     return part in parts or decoded in parts or f"user-content-{decoded}" in parts
 
 
-_JUDGES, _PARTS, _PLACES = b"check", b"parts", b"places"
+_JUDGES, _PARTS, _LINKED, _PLACES = b"check", b"parts", b"linked", b"places"
 _dump = json.JSONEncoder(separators=(",", ":")).encode
 
 
@@ -274,15 +276,11 @@ class CheckRecord(Journal):
 
     def checked(self, url: str, checked: Checked) -> None:
         """Note what was found in the page `url`."""
+        places = checked.places
+        linked = {to: [*filter(None, parts)] for to, parts in places.items() if any(parts)}
         parts = checked.filled if checked.parts is None else list(checked.parts)
-        wanted: dict[str, list[str]] = {}
-        places: dict[str, dict[str, Place]] = {}
-        for (to, part), place in checked.places.items():
-            places.setdefault(to, {})[part] = place
-            if part:
-                wanted.setdefault(to, []).append(part)
         page = url.encode("ascii")
-        for kind, value in ((_PARTS, (parts, wanted)), (_PLACES, places)):
+        for kind, value in ((_PARTS, parts), (_LINKED, linked), (_PLACES, places)):
             self._waiting.append(b"%s %s %s\n" % (kind, page, _dump(value).encode()))
 
     def clear(self) -> None:
@@ -310,14 +308,20 @@ class CheckReader:
             found = _load(text) or found
         return found
 
-    def pages(self) -> Iterator[tuple[str, list[str] | bool, dict[str, list[str]]]]:
-        """Each page: its URL, its parts, and the parts that it links to, by URL.
+    def parts(self, pages: Container[str]) -> Iterator[tuple[str, list[str] | bool]]:
+        """Those of `pages` that were read, each with its parts.
 
-        In place of its parts True if a script fills it, False if it has none or is torn.
+        In place of these True if a script fills it, False if it has none or is torn.
         """
         for url, text in self._lines(_PARTS):
-            parts, wanted = _load(text) or (False, {})
-            yield url, parts, wanted
+            if url in pages:
+                parts = _load(text)
+                yield url, False if parts is None else parts
+
+    def linked(self) -> Iterator[tuple[str, dict[str, list[str]]]]:
+        """Each page, and the parts that it links to, by the URL of their page."""
+        for url, text in self._lines(_LINKED):
+            yield url, _load(text) or {}
 
     def places(
         self, pages: Container[str]

@@ -290,12 +290,11 @@ def read_tree(body: bytes, http_charset: str | None, out: Collector) -> str | No
     """Add the links of an HTML page; return its encoding."""
     tree = document(body, http_charset, positions=out.checked is not None)
     found = tree.select(_SELECTOR)
-    if any(element.tag == "base" for element in found):
+    if tree.select_one("base") is not None:
         out.rebase(base_url(found, out.base))
     out.encode = query_encoder(tree.encoding)
-    if out.checked is not None:
-        out.checked.filled = is_filled(tree)
-        out.checked.parts = None if out.checked.filled else parts_in(tree)
+    if isinstance(out, CheckCollector):
+        out.hold(None if is_filled(tree) else parts_in(tree))
     _read_elements(found, out)
     return tree.encoding
 
@@ -338,8 +337,6 @@ def _read_elements(found: list[Element], out: Collector, within: int = 0) -> Non
         tag = element.tag
         # Most attributes are rare, and `in` takes half the time of getting a value.
         held, get = element.attrs, element.attr
-        if checks is not None:
-            checks.element = element
         if tag == "a":
             # Three elements of four are links, and most repeat an earlier one.
             href = get("href")
@@ -348,9 +345,14 @@ def _read_elements(found: list[Element], out: Collector, within: int = 0) -> Non
             if href is not None and href not in followed:
                 if "rel" not in held:
                     followed.add(href)
+                if checks is not None:
+                    checks.element = element
                 out.add(href, Kind.PAGE, "rel" in held and unendorsed(get("rel") or ""))
-        elif tag in readers:
-            readers[tag](get, out)
+        else:
+            if checks is not None:
+                checks.element = element
+            if tag in readers:
+                readers[tag](get, out)
         if not _SELDOM.isdisjoint(held):
             if "formaction" in held and tag in _SUBMITTING:
                 _read_formaction(element, found, out)

@@ -9,7 +9,7 @@ looks like a misspelt http or https.
 import re
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from enum import Enum
@@ -255,8 +255,8 @@ class Checked:
     malformed: dict[str, None] = field(default_factory=dict)
     #: URLs of the Web that the crawl refuses, by `why_refused`; counted with these.
     refused: Counter[str] = field(default_factory=Counter)
-    #: Where each URL, and each part of one, first occurs: by URL and part, which may be empty.
-    places: dict[tuple[str, str], Place] = field(default_factory=dict)
+    #: Where each URL, and each part of one, first occurs: by URL, then by part, which may be empty.
+    places: dict[str, dict[str, Place]] = field(default_factory=dict)
     #: The names of the page's parts; None if it is no HTML, or if it is `filled`.
     parts: set[str] | None = None
     #: Whether a script seems to make the content of the page.
@@ -487,6 +487,8 @@ _LONGEST_TOP = 9
 _TEXT_FRAGMENT = ":~:"
 #: Most characters of the text of a link, and of those that are looked at.
 _LONGEST_TEXT, _MOST_READ = 80, 1000
+#: Most links of a page whose places are noted; longer lists are indexes.
+_MOST_PLACES = 1000
 
 
 def part_named(part: str) -> str:
@@ -508,15 +510,20 @@ _HANDLED = frozenset({"onclick", "role", "data-toggle", "data-bs-toggle", "data-
 class CheckCollector(Collector):
     """Gathers the links of a page for a link check, with what that wants to know beside them."""
 
-    __slots__ = ("checked", "element")
+    __slots__ = ("_noted", "_own", "checked", "element")
 
     def __init__(self, base: str | Base, agent: str = "") -> None:
         super().__init__(base, agent)
         self.checked: Checked = Checked()
+        self._noted = 0
+        self._own: Set[str] = frozenset()
         #: The element whose references are added: a turbohtml.Element, or what is like one.
         self.element: Any = None
 
     def add(self, reference: str, kind: Kind, nofollow: bool = False) -> None:
+        # Half of the links of some pages lead to their own headings.
+        if reference[:1] == "#" and reference[1:] in self._own and self._is_linked:
+            return
         if ("{" in reference or "%" in reference) and _PLACEHOLDER(reference):
             self.checked.refused["templates"] += reference not in self._by_reference
             self._by_reference[reference] = _NOWHERE
@@ -527,19 +534,36 @@ class CheckCollector(Collector):
             super().add(address, kind, nofollow)
             link = self._by_reference.get(address)
         if link is not None and link.url and (address or kind is _PAGE):
-            # Half of the links of some pages lead to their own headings.
-            if part and part in (self.checked.parts or ()) and link.url == self._page:
-                part = ""
-            key = link.url, part and self._part(part)
-            places = self.checked.places
-            if key not in places and len(places) < MAX_LINKS:
-                places[key] = _NO_PLACE if self.element is None else _place_of(self.element)
+            self._note_place(link.url, part and self._part(link.url, part))
 
-    def _part(self, part: str) -> str:
+    @property
+    def _is_linked(self) -> bool:
+        """Whether "#part" is a part of this page, which links to itself already."""
+        link = self._by_reference.get("")
+        return link is not None and link.url == self._page
+
+    def _part(self, url: str, part: str) -> str:
+        """The part of `url` that is looked for; empty for none."""
+        if part in self._own and url == self._page:
+            return ""
         element = self.element
         if element is None or element.tag not in ("a", "area"):
             return ""
         return part_named(part) if _HANDLED.isdisjoint(element.attrs) else ""
+
+    def _note_place(self, url: str, part: str) -> None:
+        here = self.checked.places.get(url)
+        if here is None:
+            here = self.checked.places[url] = {}
+        if part not in here and self._noted < MAX_LINKS:
+            self._noted += 1
+            is_placed = self._noted <= _MOST_PLACES and self.element is not None
+            here[part] = _place_of(self.element) if is_placed else _NO_PLACE
+
+    def hold(self, parts: set[str] | None) -> None:
+        """Take the names of the page's own parts; None if a script fills the page."""
+        self.checked.parts, self.checked.filled = parts, parts is None
+        self._own = parts or frozenset()
 
     def _note_uncrawled(self, reference: str) -> None:
         checked = self.checked

@@ -136,8 +136,8 @@ def read_tree(body: bytes, encoding: str | None, out: Collector) -> bool:
                 out.element = _Spot(element)
             get = _certain(element.get) if is_transform else element.get
             _read_element(element, get, out)
-    if out.checked is not None and local_name(root) == "html":
-        out.checked.parts = {each.get("id") for each in root.iterfind(".//*[@id]")}
+    if isinstance(out, CheckCollector) and local_name(root) == "html":
+        out.hold({each.get("id") for each in root.iterfind(".//*[@id]")})
     return True
 
 

@@ -279,12 +279,12 @@ class BrokenLinks:
     def _add_parts(self, record: CheckReader) -> None:
         """Add the links to parts that the pages do not have."""
         wanted: dict[str, set[str]] = {}
-        for _, _, linked in record.pages():
+        for _, linked in record.linked():
             for url, parts in linked.items():
                 wanted.setdefault(url, set()).update(parts)
         missing = self._missing(record, wanted)
         on: dict[str, list[str]] = {}
-        for page, _, linked in record.pages() if missing else ():
+        for page, linked in record.linked() if missing else ():
             for url in missing.keys() & linked.keys():
                 for part in missing[url].intersection(linked[url]):
                     on.setdefault(f"{url}#{part}", []).append(page)
@@ -300,14 +300,14 @@ class BrokenLinks:
             names.setdefault(hops[-1] if hops else url, []).append(url)
         missing: dict[str, set[str]] = {}
         seen = set()
-        for page, parts, _ in record.pages():
-            if page in names and isinstance(parts, list):
+        for page, parts in record.parts(names):
+            if isinstance(parts, list):
                 seen.add(page)
                 known = frozenset(parts)
                 for url in names[page]:
                     lacks = {part for part in wanted[url] if not has_part(known, part)}
                     missing[url] = lacks & missing.get(url, lacks)
-            elif page in names and parts is True:
+            elif parts:
                 seen.add(page)
                 self.unseen["script"] += sum(len(wanted[url]) for url in names[page])
         for page in names.keys() - seen - self._failed:
