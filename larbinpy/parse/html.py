@@ -133,7 +133,8 @@ def _hyperlink(get: Get, out: Collector) -> None:
 def _link(get: Get, out: Collector) -> None:
     rel = get("rel") or ""
     href = get("href")
-    if href is not None:
+    # Without a relation, it is no link for readers (HTML, section 4.2.4).
+    if href is not None and (out.checked is None or rel.strip()):
         kind = relation_kind(rel, get("as") or "")
         if kind is not None:
             out.add(href, kind, unendorsed(rel))
