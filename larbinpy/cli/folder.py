@@ -92,7 +92,7 @@ def _serve(folder: str, host: str, port: str) -> None:
     # Here, since the check itself does not need it.
     from http.server import HTTPServer, SimpleHTTPRequestHandler
 
-    class Handler(SimpleHTTPRequestHandler):
+    class _Files(SimpleHTTPRequestHandler):
         """Serves files; a folder without index.html is not there, as on most servers."""
 
         timeout = _TIMEOUT
@@ -103,7 +103,7 @@ def _serve(folder: str, host: str, port: str) -> None:
         def log_message(self, *_: Any) -> None:
             pass
 
-    class Server(HTTPServer):
+    class _FileServer(HTTPServer):
         request_queue_size = 128
 
         def handle_error(self, *_: Any) -> None:
@@ -113,7 +113,7 @@ def _serve(folder: str, host: str, port: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         os.chdir(folder)
-        server = Server((host, int(port)), Handler)
+        server = _FileServer((host, int(port)), _Files)
     except OSError as error:
         print(error.strerror or error, flush=True)
         return

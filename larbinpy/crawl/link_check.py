@@ -113,6 +113,12 @@ class CheckIntake(Intake):
     def _read(self, page: Page) -> Generator[None, None, Parsed]:
         return read_in_steps(page, self._sites.agent(page.url), checking=True)
 
+    def _process(self, page: Page, now: float) -> None:
+        """A redirect to some part leads there, whatever part a link to it names."""
+        if 300 <= page.status < 400 and "#" in (page.header("location") or ""):
+            self._link_notes.moved(page.url.href)
+        super()._process(page, now)
+
     def _loaded(
         self, page: Page, parsed: Parsed, links: Sequence[Link], digests: list[int], now: float
     ) -> None:

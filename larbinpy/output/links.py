@@ -117,6 +117,9 @@ class LinkNotes(Protocol):
     def checked(self, url: str, checked: Checked) -> None:
         """Note what a link check found in the page `url`."""
 
+    def moved(self, url: str) -> None:
+        """Note that `url` redirects to some part, whatever part a link to it names."""
+
 
 class _NoLinkNotes:
     """Notes nothing."""
@@ -125,6 +128,9 @@ class _NoLinkNotes:
         pass
 
     def checked(self, url: str, checked: Checked) -> None:
+        pass
+
+    def moved(self, url: str) -> None:
         pass
 
 
@@ -147,6 +153,7 @@ class FoldedLinkNotes:
         self._notes = notes
         self._fold = fold
         self._check = check
+        self.moved = check.moved
 
     def checked(self, url: str, checked: Checked) -> None:
         if (fold := self._fold()) is not None:
@@ -261,6 +268,8 @@ def has_part(parts: Container[str], part: str) -> bool:
     return part in parts or decoded in parts or f"user-content-{decoded}" in parts
 
 
+#: Stands for the parts of a redirect to some part.
+MOVED = "moved"
 _JUDGES, _PARTS, _LINKED, _PLACES = b"check", b"parts", b"linked", b"places"
 _dump = json.JSONEncoder(separators=(",", ":")).encode
 
@@ -279,9 +288,16 @@ class CheckRecord(Journal):
         places = checked.places
         linked = {to: [*filter(None, parts)] for to, parts in places.items() if any(parts)}
         parts = checked.filled if checked.parts is None else list(checked.parts)
-        page = url.encode("ascii")
         for kind, value in ((_PARTS, parts), (_LINKED, linked), (_PLACES, places)):
-            self._waiting.append(b"%s %s %s\n" % (kind, page, _dump(value).encode()))
+            self._note(kind, url, value)
+
+    def moved(self, url: str) -> None:
+        """Note that `url` redirects to some part."""
+        self._note(_PARTS, url, MOVED)
+
+    def _note(self, kind: bytes, url: str, value: object) -> None:
+        line = b"%s %s %s\n" % (kind, url.encode("ascii"), _dump(value).encode())
+        self._waiting.append(line)
 
     def clear(self) -> None:
         super().clear()
@@ -308,10 +324,11 @@ class CheckReader:
             found = _load(text) or found
         return found
 
-    def parts(self, pages: Container[str]) -> Iterator[tuple[str, list[str] | bool]]:
+    def parts(self, pages: Container[str]) -> Iterator[tuple[str, list[str] | str | bool]]:
         """Those of `pages` that were read, each with its parts.
 
-        In place of these True if a script fills it, False if it has none or is torn.
+        In place of these MOVED if it is a redirect to some part, True if a script fills it, False
+        if it has none or is torn.
         """
         for url, text in self._lines(_PARTS):
             if url in pages:

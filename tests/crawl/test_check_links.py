@@ -247,6 +247,20 @@ def test_parts_of_pages_are_looked_for(world: World) -> None:
     ]
 
 
+def test_a_redirect_to_a_part_leads_there(world: World) -> None:
+    pages = {
+        "/": html("/a#x", "/b#y"),
+        "/a": moved("/doc#there"),
+        "/b": moved("/doc"),
+        "/doc": ok(b"<h2 id=there>x</h2>"),
+    }
+    web = world.web(lambda asked: iter([pages.get(asked.path, missing())]), "site.test")
+    world.conf()
+    crawler = world.run("--check-links", web.url())
+    found = [line for line in printed(crawler) if line.startswith("  --- ")]
+    assert found == [f"  --- {web.url('/b')}#y"]
+
+
 def test_known_faults_do_not_count_and_junit_names_all(world: World) -> None:
     ends = {"/gone": "404 Not Found", "/old": "410 Gone", "/shut": "403 Forbidden"}
 

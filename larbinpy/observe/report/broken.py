@@ -25,7 +25,7 @@ from pathlib import Path
 
 from larbinpy.errors import UserError, what_failed
 from larbinpy.observe.report.log import Failure, LogSummary, Redirect
-from larbinpy.output.links import CHECK, NAME, CheckReader, LinkReader, has_part
+from larbinpy.output.links import CHECK, MOVED, NAME, CheckReader, LinkReader, has_part
 from larbinpy.page import REFUSING, Outcome, reason, status_among
 from larbinpy.url import split
 
@@ -294,10 +294,12 @@ class BrokenLinks:
 
     def _missing(self, record: CheckReader, wanted: dict[str, set[str]]) -> dict[str, set[str]]:
         """Those of the `wanted` parts that their pages lack, by the URLs of links."""
+        moved = {url for url, parts in record.parts(self._redirects) if parts == MOVED}
         names: dict[str, list[str]] = {}
         for url in wanted:
-            hops, _ = follow(url, self._redirects)
-            names.setdefault(hops[-1] if hops else url, []).append(url)
+            path = (url, *follow(url, self._redirects)[0])
+            if moved.isdisjoint(path):
+                names.setdefault(path[-1], []).append(url)
         missing: dict[str, set[str]] = {}
         seen = set()
         for page, parts in record.parts(names):
