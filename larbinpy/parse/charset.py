@@ -284,7 +284,7 @@ class BodyText:
         runs, shift = [(0, 0, 0, 0)], 0
         pattern = _ESCAPED if self.name == "iso-2022-jp" else _WIDE_RUN
         for run in pattern.finditer(self.body):
-            size = len(_decoded(run[0], self.name) or "")
+            size = len(run[0].decode(f"whatwg-{self.name}"))
             start = run.start() - shift
             runs.append((start, start + size, run.start(), run.end()))
             shift += len(run[0]) - size

@@ -30,7 +30,7 @@ import turbohtml
 from larbinpy.loop.steps import Replacement, Steps, joined, run_to_end
 from larbinpy.page import Page
 from larbinpy.parse import charset, grammars
-from larbinpy.parse.body import Form, form_of, header_text
+from larbinpy.parse.body import Form, form_of, header_text, type_of
 from larbinpy.parse.charset import BodyText, document, query_encoder, sheet
 from larbinpy.parse.css import css_replacements, replace_css_urls
 from larbinpy.parse.grammars import replace_srcset, split_refresh
@@ -335,7 +335,8 @@ def rewriting(
     A page that cannot be decoded or encoded is returned unchanged.
     """
     try:
-        if form is Form.HTML:
+        # An earlier version may have taken something else for a page.
+        if form is Form.HTML and type_of(page) == "text/html":
             return (yield from _rewrite_html(page, reference_to, charset_of))
         return (yield from _REWRITERS[form](page, reference_to))
     except (UnicodeError, LookupError):
@@ -392,6 +393,7 @@ def _rewrite_xml(page: Page, reference_to: ReferenceTo) -> Steps[bytes]:
 
 
 _REWRITERS: dict[Form | None, Callable[[Page, ReferenceTo], Steps[bytes]]] = {
+    Form.HTML: _rewrite_nothing,
     Form.XML: _rewrite_xml,
     Form.CSS: _rewrite_css,
     None: _rewrite_nothing,

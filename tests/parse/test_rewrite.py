@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from larbinpy.loop.steps import run_to_end
 from larbinpy.page import Outcome, Page
-from larbinpy.parse import css_urls, form_of, read, rewrite, rewriting, srcset
+from larbinpy.parse import Form, css_urls, form_of, read, rewrite, rewriting, srcset
 from larbinpy.parse.css import replace_css_urls
 from larbinpy.parse.grammars import replace_srcset
 from larbinpy.parse.rewrite import Marked, read_marked_html
@@ -336,6 +336,12 @@ def test_other_types_stay_as_they_are_and_unknown_ones_are_looked_at() -> None:
     assert rewritten("<a href=b>", "text/plain") == "<a href=b>"
     assert rewritten("<html><a href=b>", "application/octet-stream").endswith('"b.html">')
     assert rewritten("no page <a href=b>", "") == "no page <a href=b>"
+
+
+def test_what_was_once_taken_for_a_page_stays() -> None:
+    body = b"%PDF-1.4 <a href=b>\xe9"
+    taken = page(body, "text/html; charset=latin1")
+    assert run_to_end(rewriting(taken, FILES.get, Form.HTML)) == body
 
 
 def test_rewriting_a_rewritten_page_changes_nothing() -> None:

@@ -230,14 +230,19 @@ def browsable(
     """
     place = locate(url, spelling, lower_case=lower_case)
     name, own_name = place.name, place.own_name
-    if download:
+    # A page of the site may need a name such as index.html.
+    if download and not _PAGES.search(download):
         name = own_name = _fit(_spelled(_encode(download), spelling, lower_case=lower_case))
     elif media_type != "text/html" and place.kind == "folder" and name.startswith(INDEX):
         name = INDEX.partition(".")[0] + name[len(INDEX) :]
     ending = _ending(name, media_type)
     last = ending or (_LAST_ENDING.search(name) or [""])[0]
     marked = _shorten(name.removesuffix(last), url, MAX_NAME - len(last)) + last
-    own = own_name if download else _fit(own_name, ending or _ENDINGS.get(media_type, ("",))[0])
+    own = (
+        own_name
+        if own_name == name
+        else _fit(own_name, ending or _ENDINGS.get(media_type, ("",))[0])
+    )
     names = dict.fromkeys((_fit(name, ending), own, marked))
     paths = ["/".join((place.site, *place.folders, each)) for each in names]
     return [path.lower() for path in paths] if lower_case else paths

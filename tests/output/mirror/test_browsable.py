@@ -215,6 +215,7 @@ def test_names_end_as_browsers_and_servers_expect(
         ("http://h/d", "filename=\"a;b.csv\"; filename*=UTF-8''%e2%82%ac.csv", "h/%E2%82%AC.csv"),
         ("http://h/d", "filename*=no-such'x'%20.csv; filename=b.csv", "h/b.csv"),
         ("http://h/d.bin", "filename=..", "h/d.bin"),
+        ("http://h/d.bin", "filename=index.html", "h/d.bin"),
         ("http://h/d.bin", "", "h/d.bin"),
     ],
 )
