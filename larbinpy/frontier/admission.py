@@ -281,6 +281,8 @@ class Admission:
         self.traps = traps
         self._wants = wants
         self.use(folding)
+        #: Sitemaps that were looked for, which are remembered, and are no URLs that were found.
+        self.guessed = 0
         #: Links left out or already seen, by outcome, since the start.
         self.refused: Counter[Outcome] = Counter()
         self.detours = Detours()
@@ -392,6 +394,7 @@ class Admission:
             # Pages of traps have hundreds of links to the others, each of which takes some us.
             self._recent.learn(trapped, [False] * len(trapped))
         new = self._new(wanted, candidates)
+        self.guessed += len(new) if purpose is GUESS else 0
         self.refused[Outcome.URL_DUP] += len(links) - len(unseen) + len(wanted) - len(new)
         return new
 

@@ -87,6 +87,7 @@ class Totals(SavedValue):
             "known": Counter(
                 sites=frontier.registry.distinct_keys.new,
                 addresses=frontier.addresses.distinct_keys.new,
+                guessed=frontier.admission.guessed,
             ),
             "outcomes": _by_name(stats.outcomes),
             "refused": _by_name(frontier.admission.refused),
@@ -500,7 +501,7 @@ def _with_levels(counts: Counts, frontier: Frontier) -> dict[str, int]:
     """The sums that the status page and the report share."""
     return {
         **counts["totals"],
-        "urls_seen": len(frontier.seen),
+        "urls_seen": len(frontier.seen) - counts["known"]["guessed"],
         "urls_queued": frontier.owed,
         "sites": counts["known"]["sites"],
         "addresses": counts["known"]["addresses"],

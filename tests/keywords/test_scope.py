@@ -260,8 +260,14 @@ def test_probe_soft_404_drops_pages_like_that_for_an_impossible_name(
 @effect_of("guessSitemap")
 def test_guess_sitemap_asks_for_one_that_nothing_names(web: Web, crawl: Worlds) -> None:
     web.pages("a.test/")
-    asked = [crawl(f"guessSitemap {word}").pages_asked for word in ("on", "off")]
-    assert [sorted(each.path for each in all_) for all_ in asked] == [["/", "/sitemap.xml"], ["/"]]
+    worlds = [crawl(f"guessSitemap {word}") for word in ("on", "off")]
+    asked = [sorted(each.path for each in world.pages_asked) for world in worlds]
+    assert asked == [["/", "/sitemap.xml"], ["/"]]
+    # One that is not there is in no count and in no list.
+    for name in ("pages", "success", "links", "urls_seen", "outcomes", "left_out"):
+        assert worlds[0].crawl.report[name] == worlds[1].crawl.report[name], name
+    assert set(worlds[0].fates) == {"a.test/"}
+    assert worlds[0].snapshot("failures") == worlds[0].snapshot("broken") == []
 
 
 @effect_of("ignoreRobots")
