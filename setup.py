@@ -5,12 +5,25 @@ replaces does the work.
 """
 
 from pathlib import Path
+from shutil import copy
 
 from setuptools import Extension, setup
+from setuptools.command.build_py import build_py
 
 NATIVE = Path("larbinpy", "native")
 
+
+class BuildWithExample(build_py):
+    """Puts larbin.conf into the package, where `larbinpy init` finds it."""
+
+    def run(self) -> None:
+        super().run()
+        if not self.editable_mode:
+            copy("larbin.conf", Path(self.build_lib, "larbinpy"))
+
+
 setup(
+    cmdclass={"build_py": BuildWithExample},
     ext_modules=[
         Extension(
             "larbinpy.native._native",
@@ -28,5 +41,5 @@ setup(
             py_limited_api=True,
             optional=True,
         )
-    ]
+    ],
 )

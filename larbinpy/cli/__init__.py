@@ -32,6 +32,7 @@ _COMMANDS = {
     "log": "report",
     "explain": "report",
     "frontier": "report",
+    "init": "check_config",
     "check-config": "check_config",
     "seed": "running",
     "console": "running",

@@ -1,12 +1,28 @@
-"""``larbinpy check-config``."""
+"""``larbinpy check-config``.
+
+``larbinpy init``.
+"""
 
 import os
 import sys
+from collections.abc import Iterator
+from importlib.resources import files as resources
+from pathlib import Path
 
 import click
 
-from larbinpy.cli.common import complain, files, plain_errors, set_option
-from larbinpy.config import DEFAULT_FILE, assignment, check, describe, in_environment, load
+from larbinpy.cli.common import complain, files, folders, plain_errors, set_option
+from larbinpy.config import (
+    DEFAULT_FILE,
+    ConfigError,
+    Given,
+    assignment,
+    change,
+    check,
+    describe,
+    in_environment,
+    load,
+)
 from larbinpy.console.text import printable
 from larbinpy.errors import USAGE
 
@@ -15,7 +31,15 @@ from larbinpy.errors import USAGE
 @click.argument("file", required=False, shell_complete=files)
 @set_option
 @click.option("--changed", is_flag=True, help="Print only settings that differ from the default.")
-def check_config(file: str | None, settings: tuple[str, ...], changed: bool) -> None:
+@click.option(
+    "--state",
+    metavar="DIR",
+    help="Print what --resume of the crawl in DIR would use, and where each setting is from.",
+    shell_complete=folders,
+)
+def check_config(
+    file: str | None, settings: tuple[str, ...], changed: bool, state: str | None
+) -> None:
     """Print all settings of a configuration, defaults included, or its errors.
 
     Without FILE it is larbin.conf in the working directory, as in a crawl.
@@ -23,6 +47,10 @@ def check_config(file: str | None, settings: tuple[str, ...], changed: bool) -> 
     As in a crawl, --set and LARBINPY_KEY in the environment override FILE.
     """
     with plain_errors():
+        if state is not None:
+            for line in _of_crawl(state, file, settings, changed):
+                click.echo(line)
+            return
         overrides = [assignment(text) for text in settings]
         for name in in_environment(os.environ):
             click.echo(f"larbinpy: {name} is set in the environment", err=True)
@@ -54,3 +82,60 @@ def _logins(path: str) -> list[str]:
     if wrong:
         sys.exit(USAGE)
     return [f"login at {explained(entry)}" for entry in entries]
+
+
+def _of_crawl(
+    state: str, file: str | None, settings: tuple[str, ...], changed: bool
+) -> Iterator[str]:
+    """The settings with which a crawl goes on, each with its source if it is not the default."""
+    # Here, since only the settings of a crawl need it.
+    from larbinpy.crawl.kept_options import kept_in
+    from larbinpy.storage.state import State
+
+    folder = Path(state)
+    with State(folder).reading() as manifest:
+        console = {str(key): str(text) for key, text in manifest.get("settings", {}).items()}
+    given = Given.by(file, settings, False, ())
+    now, earlier = given.keywords, kept_in(folder)
+    whole = given if earlier is None else given.over(earlier)
+    sources = {name.partition("_")[2].lower(): f"environment {name}" for name in whole.environ}
+    if earlier is not None:
+        sources |= dict.fromkeys(earlier.keywords, "an option of an earlier run")
+    config = whole.config()
+    for key, text in console.items():
+        if key.lower() not in now:
+            config = change(config, key, text)
+            sources[key.lower()] = "the console"
+    sources |= dict.fromkeys(now, "the command line")
+    from_file = whole.config_file or DEFAULT_FILE
+    for line in describe(config, only_changed=changed):
+        keyword = line.split()[0].lstrip("#").lower()
+        source = sources.get(keyword, from_file)
+        yield f"{line} (from {source})" if "# CHANGED" in line else line
+
+
+@click.command()
+@click.argument("file", default=DEFAULT_FILE, shell_complete=files)
+def init(file: str) -> None:
+    """Write a larbin.conf with every setting and a comment on each.
+
+    FILE is larbin.conf in the working directory, if it is not given. A file that is there stays as
+    it is.
+    """
+    with plain_errors():
+        text = _example()
+        try:
+            with open(file, "x", encoding="utf-8") as out:
+                out.write(text)
+        except FileExistsError:
+            raise ConfigError(f"{file} is there already; name another file, or remove it") from None
+        click.echo(f"{file}: set From and startUrl, then larbinpy check-config and larbinpy crawl")
+
+
+def _example() -> str:
+    """The larbin.conf of the distribution: in the package, or at the top of a checkout."""
+    package = resources("larbinpy")
+    found = package / DEFAULT_FILE
+    if not found.is_file():
+        return (Path(str(package)).parent / DEFAULT_FILE).read_text(encoding="utf-8")
+    return found.read_text(encoding="utf-8")

@@ -64,6 +64,11 @@ files, folders = _paths("file"), _paths("dir")
 def _keywords(
     context: click.Context, parameter: click.Parameter, begun: str
 ) -> list[CompletionItem]:
+    keyword, equals, value = begun.partition("=")
+    if equals:
+        row = SETTINGS.get(keyword.lower())
+        names = [] if row is None else row.kind.names
+        return [CompletionItem(f"{keyword}={name}") for name in names if name.startswith(value)]
     return [
         CompletionItem(f"{row.keyword}=", help=row.help)
         for name, row in SETTINGS.items()

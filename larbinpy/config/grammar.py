@@ -404,9 +404,36 @@ def unknown(word: str, table: Table) -> str:
     return f"unknown keyword {masked_typed(word)[:60]!r}; {hint}"
 
 
+#: What other programs call a setting -> its keyword, in lower case.
+_ELSEWHERE = {
+    **dict.fromkeys(("wait", "delay", "downloaddelay", "sleep", "pause"), "waitduration"),
+    **dict.fromkeys(("depth", "level", "maxdepth", "depthlimit"), "depthinsite"),
+    **dict.fromkeys(("rate", "ratelimit", "limitrate", "bandwidth"), "bondwidth"),
+    **dict.fromkeys(("pages", "maxpages", "pagelimit"), "limitpage"),
+    **dict.fromkeys(("include", "allow", "follow"), "accept"),
+    **dict.fromkeys(("exclude", "deny", "skip", "ignore"), "reject"),
+    **dict.fromkeys(("concurrency", "threads", "workers", "connections"), "pagesconnexions"),
+    **dict.fromkeys(("timeout", "readtimeout"), "timeoutpage"),
+    **dict.fromkeys(("agent", "useragentstring"), "useragent"),
+    **dict.fromkeys(("output", "directory", "directoryprefix"), "outputdir"),
+    **dict.fromkeys(("seed", "seeds", "url", "urls", "start"), "starturl"),
+    **dict.fromkeys(("cookies", "cookie", "loadcookies"), "cookiefile"),
+    **dict.fromkeys(("robots", "obeyrobots", "norobots"), "ignorerobots"),
+    **dict.fromkeys(("email", "mail", "contact"), "from"),
+    **dict.fromkeys(("tries", "retry", "maxretries"), "retries"),
+    **dict.fromkeys(("verify", "nocheckcertificate", "insecure"), "insecuretls"),
+}
+
+
 def nearest(word: str, table: Table) -> Setting | None:
-    """The setting that was probably meant by `word`; None if no keyword is like it."""
+    """The setting that was probably meant by `word`; None if no keyword is like it.
+
+    What another program calls a setting comes before what is spelled alike.
+    """
     short = word[:60].lower()
+    meant = table.get(_ELSEWHERE.get(short.replace("-", "").replace("_", ""), ""))
+    if meant is not None:
+        return meant
     likeness = {name: SequenceMatcher(None, short, name).ratio() for name in table}
     best = max(likeness, key=likeness.__getitem__)
     return table[best] if likeness[best] >= _LIKE else None

@@ -172,6 +172,8 @@ class ValueKind(Generic[T]):
     spell: Callable[[T], str] | None = None
     #: Whether commas separate items, too.
     commas: bool = False
+    #: The words of which a value is one, or some; empty if it is anything else.
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -431,7 +433,7 @@ def choice(*names: str) -> ValueKind[str]:
             raise ValueError(f"{text[:40]!r} is not one of {', '.join(names)}")
         return text.lower()
 
-    return ValueKind("|".join(names), parse, str)
+    return ValueKind("|".join(names), parse, str, names=names)
 
 
 def several(*names: str) -> ValueKind[tuple[str, ...]]:
@@ -444,7 +446,8 @@ def several(*names: str) -> ValueKind[tuple[str, ...]]:
                 raise ValueError(f"{word[:40]!r} is not one of {', '.join(names)}, {NONE}")
         return tuple(name for name in names if name in words)
 
-    return ValueKind("NAME[,NAME]", parse, lambda chosen: ",".join(chosen) or NONE)
+    shown = (*names, NONE)
+    return ValueKind("NAME[,NAME]", parse, lambda chosen: ",".join(chosen) or NONE, names=shown)
 
 
 class ModeTrait(Flag):
@@ -599,7 +602,10 @@ FILE: ValueKind[str | None] = ValueKind("PATH", readable_file, lambda path: quot
 INDEX: ValueKind[str] = ValueKind("FILE.cdxj", readable_file, quote)
 PREFIX: ValueKind[str] = ValueKind("NAME", _prefix, str)
 MODES: ValueKind[tuple[str, ...]] = ValueKind(
-    "MODE[,MODE]", _modes, lambda names: ",".join(names) or "none"
+    "MODE[,MODE]",
+    _modes,
+    lambda names: ",".join(names) or "none",
+    names=(*(mode.value for mode in OutputMode), "none"),
 )
 DATABASE: ValueKind[str] = ValueKind("FILE|mysql://[USER@]HOST[:PORT]/NAME", _database, quote)
 HOURS: ValueKind[tuple[tuple[int, int], ...]] = ValueKind(

@@ -90,7 +90,7 @@ def size(count: float) -> str:
 
 def roughly(seconds: float) -> str:
     """A duration in one unit: ``40 ms``, ``2.5 s``, ``12 min``, ``3.1 h``, ``9.0 d``."""
-    if seconds < 1:
+    if seconds < 0.9995:
         return f"{seconds * 1000:.3g} ms"
     for unit, length in (("s", 60), ("min", 60), ("h", 48)):
         if seconds < length:

@@ -76,6 +76,16 @@ class Engine:
         stages = (self._fetcher, self._intake, self._names, self._frontier)
         return f"<Engine {self._mode} {' '.join(map(repr, stages))}>"
 
+    def __str__(self) -> str:
+        """What goes on now, in words (`debug`)."""
+        state = self._mode.state(self._frontier.owed).value
+        busy, free = self._fetcher.busy, self._fetcher.free
+        queues = ", ".join(f"{name} {count:,}" for name, count in self._frontier.queues().items())
+        return (
+            f"{state}: {busy} requests in flight, {free} free, {self._intake.busy} pages to read;"
+            f" URLs: {queues}"
+        )
+
     def turn(self, wake_by: float = inf) -> float:
         """One turn through all stages; returns the time it began.
 
@@ -218,7 +228,7 @@ class Housekeeping:
     ) -> None:
         """`notices` returns lines to print, each once.
 
-        The repr of `debug` is printed, unless it is None.
+        `debug` is printed, unless it is None.
         """
         self._stats = context.stats
         self._frontier = frontier
@@ -255,4 +265,4 @@ class Housekeeping:
             # It takes pages only that a checkpoint covers.
             self._disk.saving.request()
         if self._debug is not None:
-            self._display.say_plainly(repr(self._debug))
+            self._display.say_plainly(str(self._debug))

@@ -6,6 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from larbinpy.cli import main
+from tests.support.checkout import ROOT
 
 
 def test_each_error_is_a_line(tmp_path: Path) -> None:
@@ -97,3 +98,33 @@ def test_credentials_are_masked(tmp_path: Path) -> None:
         result = CliRunner().invoke(main, ["check-config", str(conf)])
         assert result.exit_code == 2
         assert "secret" not in result.output
+
+
+def test_the_settings_of_a_crawl_have_their_sources(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("larbin.conf").write_text("limitPage 5\nretries 1\n")
+    command = ["crawl", "http://127.0.0.1:8009/", "--wait", "2", "--set", "retries=0"]
+    CliRunner().invoke(main, [*command, "--progress", "none"])
+    result = CliRunner().invoke(main, ["check-config", "--state", "state", "--changed"])
+    found = {line.split()[0]: line.partition("(from ")[2] for line in result.stdout.splitlines()}
+    assert found == {
+        "waitDuration": "an option of an earlier run)",
+        "retries": "an option of an earlier run)",
+        "limitPage": "larbin.conf)",
+    }
+    result = CliRunner().invoke(main, ["check-config", "--state", "nowhere"])
+    assert (result.exit_code, result.stderr) == (2, "larbinpy: nowhere: no saved crawl here\n")
+
+
+def test_init_writes_the_example_and_no_file_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert CliRunner().invoke(main, ["init"]).exit_code == 0
+    assert Path("larbin.conf").read_text() == (ROOT / "larbin.conf").read_text()
+    assert CliRunner().invoke(main, ["check-config"]).exit_code == 0
+    again = CliRunner().invoke(main, ["init"])
+    assert (again.exit_code, again.stderr.count("\n")) == (2, 1)
+    assert CliRunner().invoke(main, ["init", "other.conf"]).exit_code == 0

@@ -39,6 +39,7 @@ COMMANDS = {
     "log",
     "explain",
     "check-config",
+    "init",
     "demo",
     "man",
     "completion",

@@ -44,6 +44,10 @@ def test_commands_options_and_keywords_are_completed() -> None:
     assert completed("cr") == ["plain,crawl"]
     assert "plain,--resume" in completed("crawl", "--res")
     assert completed("crawl", "--set", "waitd") == ["plain,waitDuration="]
+    assert completed("crawl", "--set", "outputMode=wa") == [
+        "plain,outputMode=warc",
+        "plain,outputMode=wacz",
+    ]
     assert completed("completion", "z") == ["plain,zsh"]
 
 

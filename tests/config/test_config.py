@@ -458,8 +458,8 @@ def test_values_that_go_together(settings: dict[str, Any]) -> None:
 
 
 def test_an_unknown_keyword_is_compared_with_those_like_it() -> None:
-    with pytest.raises(ConfigError, match=r"'include'; larbinpy check-config has all$"):
-        load(None, {}, [("include", "x")])
+    with pytest.raises(ConfigError, match=r"'zebra'; larbinpy check-config has all$"):
+        load(None, {}, [("zebra", "x")])
 
 
 def test_headers_on_the_command_line() -> None:

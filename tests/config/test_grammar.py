@@ -122,6 +122,7 @@ OURS = (
     "lower_case_names",
     "probe_soft_404",
     "purge",
+    "seed_rules",
 )
 
 
@@ -328,3 +329,19 @@ def test_long_files_take_little_time() -> None:
     assert len(parse(seeds).start_url) == 20000
     error("x" * (10 << 20))
     assert time.process_time() - start < 5
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("wait", "waitDuration"),
+        ("max-pages", "limitPage"),
+        ("exclude", "reject"),
+        ("threads", "pagesConnexions"),
+    ],
+)
+def test_what_other_programs_call_a_setting_names_it(word: str, meant: str) -> None:
+    assert (
+        error(f"{word} 3")
+        == f"t.conf:1: unknown keyword {word!r}; the nearest known one is {meant}"
+    )

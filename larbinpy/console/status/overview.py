@@ -189,7 +189,7 @@ def _numbers(histogram: Mapping[str, object], name: str) -> list[float]:
     return found if isinstance(found, list) else []
 
 
-#: A turn of the loop this long (ms) delays sockets noticeably.
+#: A turn of the loop this long (ms) costs speed: shorter ones are those of large pages.
 _LONG_TURN = 250
 #: Warnings are shown if this share of descriptors is in use, or of the last minute's URLs failed.
 _NEARLY_ALL = 0.9
@@ -304,7 +304,10 @@ def _pages(snapshot: Snapshot) -> Iterator[Finding]:
 def _process(snapshot: Snapshot) -> Iterator[Finding]:
     longest = max(_minute(snapshot).get("turn_ms") or [0])
     if longest >= _LONG_TURN:
-        text = f"One turn of the loop took {roughly(longest / 1000)} in the last minute."
+        text = (
+            f"The crawl stood still for {roughly(longest / 1000)} in the last minute: the machine"
+            " or its disk is busy, or a plug takes long."
+        )
         yield Finding(Level.WARNING, text)
     system = group(snapshot, "system")
     fds, limit = number(system, "fds"), number(system, "fds_limit")
