@@ -9,7 +9,7 @@ after other outcomes.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from enum import Enum, Flag, auto
@@ -18,7 +18,7 @@ from http import HTTPStatus
 from operator import attrgetter
 from typing import Any
 
-from larbinpy.url import GUESS, MAX_LENGTH, Url
+from larbinpy.url import GUESS, MAX_LENGTH, Url, split
 
 
 class Trait(Flag):
@@ -251,9 +251,42 @@ ENDS_SESSION = "it ends the session of a login, or has no sign of being logged i
 _SOFT_404 = "soft 404: "
 
 
-def leads_to_itself(with_cookie: bool) -> str:
-    """The detail of a redirect to its own URL; `with_cookie`: it sets one, which is not kept."""
-    return f"it redirects to itself{', to set a cookie (useCookies keeps it)' * with_cookie}"
+#: What makes two hosts, or two paths, the same: the difference in words.
+_HOSTS = ((lambda host: host.removeprefix("www."), "www."),)
+_PATHS = (
+    (lambda path: path.rstrip("/"), "the slash at the end"),
+    (str.lower, "upper and lower case"),
+)
+
+
+def circle_of(urls: Collection[str], *, with_cookie: bool = False) -> str:
+    """The detail of a redirect that leads back, through `urls`: what their servers disagree about.
+
+    `with_cookie`: it sets one, which is not kept.
+    """
+    cookie = ", to set a cookie (useCookies keeps it)" * with_cookie
+    if len(urls) == 1:
+        return f"it redirects to itself{cookie}"
+    schemes, hosts, ports, targets = map(set, zip(*map(split, urls), strict=True))
+    paths, queries = map(set, zip(*(each.partition("?")[::2] for each in targets), strict=True))
+    found = [
+        "http and https" if len(schemes) > 1 else "",
+        _difference(hosts, _HOSTS, "the host"),
+        "the port" if len(ports) > len(schemes) else "",
+        _difference(paths, _PATHS, "the path"),
+        "the query" if len(queries) > 1 else "",
+    ]
+    words = " and ".join(filter(None, found))
+    return f"its redirects go in a circle{cookie}: its URLs differ in {words}"
+
+
+def _difference(
+    values: set[str], finer: Iterable[tuple[Callable[[str], str], str]], word: str
+) -> str:
+    """The difference of `values` in words; empty if there is none."""
+    if len(values) == 1:
+        return ""
+    return next((words for fold, words in finer if len(set(map(fold, values))) == 1), word)
 
 
 def soft_404(probe: str, target: str | None = None) -> str:

@@ -24,7 +24,7 @@ from larbinpy.page import (
     Fate,
     Outcome,
     Page,
-    leads_to_itself,
+    circle_of,
     part_detail,
     reason,
 )
@@ -131,11 +131,19 @@ class Judge:
             self._led_back = page
         return page is self._led_back
 
+    def _is_circle(self, page: Page, target: str) -> bool:
+        """Whether a redirect leads back to its own URL or the one before it, for nothing."""
+        if target == page.url.href:
+            return True
+        before = page.url.redirect and target == page.url.via
+        return before and not self._frontier.admission.detours.may_return(page, target)
+
     def _target(self, page: Page) -> str:
         """The URL that a redirect leads to, or why it leads nowhere."""
         target = redirect_target(page)
-        if target and target[0].url == page.url.href:
-            return leads_to_itself(bool(page.header("set-cookie")) and not page.url.hops)
+        if target and self._is_circle(page, target[0].url):
+            with_cookie = bool(page.header("set-cookie")) and page.url.hops < 2
+            return circle_of({page.url.href, target[0].url}, with_cookie=with_cookie)
         if target:
             return self._frontier.admission.target(page.url.href, target[0].url)
         return "it names no URL that can be crawled"

@@ -249,17 +249,23 @@ class Detours:
         if len(self._cookies) > self._most:
             del self._cookies[next(iter(self._cookies))]
 
-    def returns(self, href: str) -> bool:
-        """Whether a redirect leads back to `href`, whose host has set a cookie meanwhile.
+    def may_return(self, page: Page, href: str) -> bool:
+        """Whether the redirect of `page`, which has not left yet, leads back to `href`."""
+        cookies, returned = self._left.get(fingerprint(href), (inf, 0))
+        new = page.new_cookies and page.url.host == host_of(href)
+        return self._cookies.get(host_of(href), 0) + new > cookies and returned < _MOST_RETURNS
+
+    def returns(self, page: Page, href: str) -> bool:
+        """Let `page` leave; whether it leads back to `href`, whose host has set a cookie meanwhile.
 
         True once for each time that the URL redirects, and not without end.
         """
-        key = fingerprint(href)
-        cookies, returned = self._left.get(key, (inf, 0))
-        if self._cookies.get(host_of(href), 0) <= cookies or returned >= _MOST_RETURNS:
-            return False
-        self._left[key] = inf, returned + 1
-        return True
+        is_back = self.may_return(page, href)
+        self.leave(page)
+        if is_back:
+            key = fingerprint(href)
+            self._left[key] = inf, self._left[key][1] + 1
+        return is_back
 
 
 class Admission:
@@ -343,7 +349,7 @@ class Admission:
 
     def redirected(self, page: Page, target: Link) -> Url | None:
         """The URL that a redirect leads back to, if it is to be asked for again."""
-        if not self.detours.returns(target.url):
+        if not self.detours.returns(page, target.url):
             return None
         url = self._in_scope(page.url, target, redirect=True, purpose=page.url.purpose)
         return url if isinstance(url, Url) else None

@@ -282,7 +282,6 @@ class Frontier:
     def redirect(self, page: Page, target: Link, now: float) -> list[str]:
         """Follow the redirect of `page`, as `admit`; back to a URL that was asked before as well,
         if that redirected for want of a cookie."""
-        self.admission.detours.leave(page)
         back = self.admission.redirected(page, target)
         if back is not None:
             self.queue_again(back)

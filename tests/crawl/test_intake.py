@@ -289,6 +289,30 @@ def test_a_redirect_to_itself_says_so(
     assert owed(case.frontier) == []
 
 
+@pytest.mark.parametrize(
+    ("cookies", "detail"),
+    [
+        ([], "its redirects go in a circle: its URLs differ in the slash at the end"),
+        (
+            [("set-cookie", "a=1")],
+            "its redirects go in a circle, to set a cookie (useCookies keeps it): "
+            "its URLs differ in the slash at the end",
+        ),
+    ],
+)
+def test_a_redirect_to_where_it_came_from_says_so(
+    case: Case, cookies: list[tuple[str, str]], detail: str
+) -> None:
+    [url] = case.fly("/x")
+    case.land(url, 302, headers=[("location", "/x/")])
+    case.intake.step()
+    [there] = case.fly()
+    case.land(there, 302, headers=[("location", "/x"), *cookies])
+    case.intake.step()
+    assert [fate.detail for fate in case.fates.written] == ["http://a.test/x/", detail]
+    assert owed(case.frontier) == []
+
+
 def test_a_redirect_leads_back_to_a_url_that_wanted_a_cookie(case: Case) -> None:
     asked = []
     flying = case.fly("/")

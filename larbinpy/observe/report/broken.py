@@ -9,7 +9,6 @@ The pages that have each link: a million pages with thirty broken links each fit
 from array import array
 from collections import Counter
 from collections.abc import (
-    Callable,
     Collection,
     Container,
     Iterable,
@@ -26,8 +25,7 @@ from pathlib import Path
 from larbinpy.errors import UserError, what_failed
 from larbinpy.observe.report.log import Failure, LogSummary, Redirect
 from larbinpy.output.links import CHECK, MOVED, NAME, CheckReader, LinkReader, has_part
-from larbinpy.page import REFUSING, Outcome, reason, status_among
-from larbinpy.url import split
+from larbinpy.page import REFUSING, Outcome, circle_of, reason, status_among
 
 #: Flag of the last page of a run; the first one is before it.
 _LAST = 1 << 31
@@ -492,41 +490,11 @@ def follow(url: str, redirects: Mapping[str, Redirect]) -> tuple[tuple[str, ...]
             break
         if redirect.target == url or redirect.target in hops:
             circle = (*hops, redirect.target)
-            return circle, f"its redirects go in a circle{_difference({url, *circle})}"
+            return circle, circle_of({url, *circle})
         hops.append(redirect.target)
         if len(hops) > _MOST_HOPS:
             return tuple(hops), f"more than {_MOST_HOPS} redirects in a row"
     return tuple(hops), ""
-
-
-#: What makes two hosts, or two paths, the same: the difference in words.
-_HOSTS = ((lambda host: host.removeprefix("www."), "www."),)
-_PATHS = (
-    (lambda path: path.rstrip("/"), "the slash at the end"),
-    (str.lower, "upper and lower case"),
-)
-
-
-def _difference(urls: Iterable[str]) -> str:
-    """The parts in which URLs differ: about these their servers disagree."""
-    schemes, hosts, ports, targets = map(set, zip(*map(split, urls), strict=True))
-    paths, queries = map(set, zip(*(each.partition("?")[::2] for each in targets), strict=True))
-    found = [
-        "http and https" if len(schemes) > 1 else "",
-        _word(hosts, _HOSTS, "the host"),
-        "the port" if len(ports) > len(schemes) else "",
-        _word(paths, _PATHS, "the path"),
-        "the query" if len(queries) > 1 else "",
-    ]
-    words = " and ".join(filter(None, found))
-    return f": its URLs differ in {words}" if words else ""
-
-
-def _word(values: set[str], finer: Iterable[tuple[Callable[[str], str], str]], word: str) -> str:
-    """The difference of `values` in words; empty if there is none."""
-    if len(values) == 1:
-        return ""
-    return next((words for fold, words in finer if len(set(map(fold, values))) == 1), word)
 
 
 def chains(redirects: Mapping[str, Redirect], linked: Container[str]) -> Iterator[RedirectChain]:
