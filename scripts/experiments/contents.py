@@ -1,6 +1,7 @@
 """Scores what is read of pages against the truth of a suite, and measures the CPU time it takes.
 
-A suite is a folder with `truth.json` and a file `ID.html.gz` for each of its cases (WCXB).
+A suite is a folder with `truth.json` and a file `ID.html.gz` for each of its cases (WCXB, or the
+tests of Mozilla's Readability).
 """
 
 import gzip
@@ -49,17 +50,37 @@ class Score(NamedTuple):
     author: bool | None
 
 
-def page(body: bytes, url: str) -> Page:
-    """An HTML page whose server says nothing of its encoding."""
-    headers = [("content-type", "text/html")]
+def page(body: bytes, url: str, charset: str = "") -> Page:
+    """An HTML page; its server says `charset`, or nothing of its encoding."""
+    headers = [("content-type", f"text/html; charset={charset}" if charset else "text/html")]
     return Page(Url(canonical(url), 0), Outcome.SUCCESS, 200, headers, body)
 
 
 def cases(folder: Path) -> Iterator[Case]:
-    """The cases of a suite."""
-    for truth in json.loads((folder / "truth.json").read_bytes())["cases"]:
+    """The cases of a suite: a list, or articles of a reader mode by their names."""
+    found = json.loads((folder / "truth.json").read_bytes())
+    for truth in found["cases"] if "cases" in found else map(_article, found.items()):
         body = gzip.decompress((folder / f"{truth['id']}.html.gz").read_bytes())
-        yield Case(truth["id"], truth["page_type"], page(body, truth["url"]), truth)
+        yield Case(
+            truth["id"],
+            truth["page_type"],
+            page(body, truth["url"], truth.get("charset", "")),
+            truth,
+        )
+
+
+def _article(named: tuple[str, dict[str, Any]]) -> dict[str, Any]:
+    name, truth = named
+    return {
+        "id": name,
+        "url": f"http://articles.test/dir/{name}.html",
+        "page_type": "article",
+        "charset": "utf-8",
+        "main_content": truth["text"],
+        "title": truth.get("title"),
+        "publish_date": (truth.get("published") or "")[:10] or None,
+        "author": truth.get("byline"),
+    }
 
 
 def words(text: str | None) -> list[str]:

@@ -99,7 +99,7 @@ _FEW = 1000
 #: What is parted from its neighbours.
 _PARTED = ("ul", "ol", "rt", "a", "option", "blockquote", "sup", "math")
 #: The end of a text that a raised number belongs to: x, km, 10.
-_FORMULA = re.compile(r"(?:\b[^\W\d_]{1,3}|[\d)\]}])$|\s$")
+_POWER = re.compile(r"(?:\b[^\W\d_]{1,3}|[\d)\]}])$|\s$")
 #: Share of the paragraphs that the main text has.
 _NEARLY_ALL = 0.8
 #: A page that is empty without scripts has its text in <noscript>, if at all: these are the
@@ -130,6 +130,8 @@ _POSTED = 0.3
 _ALIKE = 2.0
 #: Names of the posts of a discussion.
 _POSTS = ("comment", "comments", "form")
+#: The elements of formulas have names of the menu that belongs to them.
+_FORMULA = "mjx-"
 _QUESTIONS = "h1,h2,h3,h4,h5,h6,dt,summary,legend"
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 #: Words of an id for layout: more are those of a heading.
@@ -225,7 +227,7 @@ def _raise(element: Element) -> None:
             return
         place = place.parent
     before, text = place.previous_sibling, element.text.strip()
-    if before is None or not before.text or text.isalpha() or _FORMULA.search(before.text):
+    if before is None or not before.text or text.isalpha() or _POWER.search(before.text):
         return
     place.insert_before(Text(" "))
 
@@ -387,7 +389,7 @@ def _named(body: Element) -> Iterator[tuple[Element, str]]:
             yield each, word
     for each in body.select("[class]"):
         word = CLASSES[each.attr("class") or ""]
-        if word and each.tag not in _NOT_BY_NAME:
+        if word and each.tag not in _NOT_BY_NAME and each.tag[:4] != _FORMULA:
             yield each, word
 
 

@@ -282,6 +282,35 @@ def test_readings_of_words_are_not_in_the_middle_of_them() -> None:
 FORMULA = "<math><semantics><mi>x</mi><mn>2</mn><annotation>x_2</annotation></semantics></math>"
 
 
+NAMES = """html head body main svg math template table tr td select frameset noscript title my-x
+dialog p ul li a sup ruby rt form button h1 time article"""
+TAGS = NAMES.split()
+ATTRIBUTES = [
+    "",
+    "class=x",
+    "hidden",
+    "role=tabpanel id=q",
+    "aria-controls=q",
+    "shadowrootmode=open",
+    "class=comments",
+    "class=katex aria-hidden=true",
+    "style='visibility:hidden'",
+    "style='visibility:visible;font-size:1em;color:#000'",
+    "style='color:#fff;background:#fff'",
+]
+SHEETS = ("", "html,svg{visibility:hidden} body,.x{visibility:visible}", "html{font-size:0} .x{}")
+TOKEN = st.one_of(
+    st.builds("<{} {}>".format, st.sampled_from(TAGS), st.sampled_from(ATTRIBUTES)),
+    st.builds("</{}>".format, st.sampled_from(TAGS)),
+    st.sampled_from(["text ", "\u706f\u5854\n\u7684", f"{LONG[3:120]} "]),
+)
+
+
+@given(st.lists(TOKEN, max_size=25), st.sampled_from(SHEETS))
+def test_no_change_of_the_tree_raises(tokens: list[str], sheet: str) -> None:
+    split(document(f"<style>{sheet}</style>{''.join(tokens)}".encode(), "utf-8"))
+
+
 def test_a_formula_is_there_once() -> None:
     katex = (
         f"<span class=katex><span class=katex-mathml>{FORMULA}</span>"
@@ -292,7 +321,8 @@ def test_a_formula_is_there_once() -> None:
         f"<mjx-assistive-mml>{FORMULA}</mjx-assistive-mml></mjx-container>"
     )
     hidden = "<style>mjx-assistive-mml{position:absolute;clip:rect(1px,1px,1px,1px)}</style>"
-    for markup in (FORMULA, katex, mathjax, hidden + mathjax):
+    named = mathjax.replace("<mjx-container", "<mjx-container class=CtxtMenu_Attached_0", 1)
+    for markup in (FORMULA, katex, mathjax, hidden + mathjax, named):
         assert read(f"<p>The area {markup} of the field.").main == "The area x2 of the field."
 
 

@@ -23,10 +23,17 @@ def _scores(kinds: list[tuple[str, Score]]) -> list[Score]:
 
 
 def test_main_texts_have_the_words_of_the_truth(kinds: list[tuple[str, Score]]) -> None:
-    """0.849; the truth is cut after some thousand words on many pages of forums and products."""
-    assert mean(each.f1 for _, each in kinds) >= 0.84
-    assert mean(each.f1 for kind, each in kinds if kind == "article") >= 0.92
-    assert mean(each.f1 for kind, each in kinds if kind == "documentation") >= 0.90
+    """0.852; the truth is cut after some thousand words on many pages of forums and products."""
+    assert mean(each.f1 for _, each in kinds) >= 0.85
+    assert mean(each.f1 for kind, each in kinds if kind == "article") >= 0.97
+    assert mean(each.f1 for kind, each in kinds if kind == "documentation") >= 0.92
+
+
+def test_articles_have_the_words_of_a_reader_mode() -> None:
+    """0.968, two below a half: a page with another article, and a list of stories."""
+    scores = [score(case, read(case.page, AT)).f1 for case in cases(suite("articles"))]
+    assert mean(scores) >= 0.965
+    assert sum(each < 0.5 for each in scores) <= 2
 
 
 def test_titles_are_right(scores: list[Score]) -> None:
@@ -35,7 +42,7 @@ def test_titles_are_right(scores: list[Score]) -> None:
 
 
 def test_dates_are_right(scores: list[Score]) -> None:
-    assert share(each.date for each in scores) >= 0.80
+    assert share(each.date for each in scores) >= 0.84
 
 
 def test_authors_are_right(scores: list[Score]) -> None:
