@@ -331,6 +331,8 @@ _GZIP = frozenset({"application/gzip", "application/x-gzip"})
 #: Reads a body in steps of some ms, and returns its encoding; None if no text was read.
 _Steps = Generator[None, None, str | None]
 _BLANK = b"\xef\xbb\xbf \t\r\n"
+#: Bytes of a document of JSON that is read to see whether it is one: 20 ms.
+_LONGEST_JSON = 2 << 20
 _MANIFEST_NAMES = (".webmanifest", "/manifest.json")
 
 _HEAD = 512
@@ -581,6 +583,8 @@ def type_of(page: Page) -> str:
         # An empty one may lead on.
         leads = not body and page.header("refresh") is not None
         return "text/html" if is_markup or leads else ""
+    if _is_json(body):
+        return "application/json"
     # A script or the like that has the default type of its server.
     is_other = page.url.requisite and body.strip() and not _PAGE.match(body)
     return "" if is_other or _is_binary(body) else kind
@@ -595,6 +599,17 @@ def _xml_type(page: Page) -> str:
     if page.type == "text/html":
         return page.type
     return {"html": "application/xhtml+xml", "svg": "image/svg+xml"}.get(root or "", "text/xml")
+
+
+def _is_json(body: bytes) -> bool:
+    """Whether a body is a document of JSON, which programs read, whatever its label is."""
+    if not body.lstrip(_BLANK).startswith((b"{", b"[")) or len(body) > _LONGEST_JSON:
+        return False
+    try:
+        json.loads(body)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _is_binary(body: bytes) -> bool:

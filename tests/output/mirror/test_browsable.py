@@ -246,6 +246,7 @@ def test_downloads_of_one_name_have_a_file_each(tmp_path: Path) -> None:
         (b"%PDF-1.4 <a href=x>", "application/octet-stream", "h/b.html.pdf"),
         (b"wOF2<a href=x>", "text/plain", "h/b.html.woff2"),
         (b"\0<a href=x>\0", "text/html", "h/b.html.bin"),
+        (b' {"a": "<a href=/>"}', "text/html", "h/b.html.json"),
         (b"<?xml version='1.0'?><rss><a href='x'/></rss>", "text/html", "h/b.html.xml"),
     ],
 )
