@@ -109,6 +109,14 @@ GRAMMARS = {
 <svg><textpath href=%U%>%L%</textpath><textarea>%L%</textarea></svg>
 <svg><g><svg><g></svg>%L%</g></svg>%L%
 <svg/>%L%
+<svg><path fill=url(%U%) stroke="none"/><g mask='url(#m)' MARKER-END="url('%U%')">%L%</g></svg>
+<svg><use xlink:href=%U% filter="url(%U%)"/><a href=%U% clip-path=url(%U%)></a></svg>
+<p cursor="url(%U%)" fill=x(%U%)>%L%<a href=%U% marker="url(%U%), auto">
+<a href=%U%><img src=%U%></a><iframe src=%U%></iframe><link rel=stylesheet href=%U%>
+<script type=module>import a from './%U%';import '../x.js'</script>%L%
+<script TYPE="Module">export * from "%U%"; export {b} from "/y"</script>
+<script type=importmap>{"imports": {"a": "%U%"}, "scopes": {"/": {"c": "/c.js"}}}</script>%L%
+<script type=importmap>{"imports"</script><script type=" module ">import "/z"</script>%L%
 <svg><template>%L%</template></svg>
 <svg><table><tr><td>%L%</svg>
 <svg xlink:href=%U% style="fill:url(%U%)"/>
