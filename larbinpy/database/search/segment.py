@@ -436,17 +436,21 @@ class Inner(NamedTuple):
 #: A name whose words begin with capital letters: textDraw, XMLHttpRequest.
 _CAMEL = re.compile(r"[A-Za-z]*[a-z][A-Z][A-Za-z]*")
 _HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-#: A number whose thousands are separated: 1,234,567 and 1.234.567, 12,34,567 and 1 234 567.
+#: A number whose thousands are separated: 1,234,567 and 1.234.567, 12,34,567 and 1 234 567.50.
 _NUMBER = re.compile(
-    r"(?<![\w.,])\d{1,3}(?P<mark>[.,'’\xa0\u2009\u202f])(?:\d{2,3}(?P=mark))*\d{3}(?!\w|[.,]\d)"
+    r"(?<![\w.,])(?P<whole>\d{1,3}(?P<mark>[.,'’ \u2009\u202f\xa0])(?:\d{2,3}(?P=mark))*\d{3})"
+    r"(?:[.,](?P<part>\d{1,2}))?(?!\w|[.,]\d)"
 )
 _NOT_DIGIT = re.compile(r"\D+")
 _ELISION = "[cdjlmnst]|qu|jusqu|lorsqu|un|all|dall|dell|nell|sull"
 #: A word with an apostrophe that is no article before it, and no verb or genitive behind it.
 _BROKEN = re.compile(
-    rf"(?<![\w'’])(?!(?:{_ELISION})['’])[^\W\d_]+(?:['’](?!(?:s|t|d|m|ll|re|ve)\b)[^\W\d_]+)+",
+    rf"(?<![\w'’])(?:(?:{_ELISION})['’])?(?!(?:{_ELISION})['’])"
+    r"(?P<word>[^\W\d_]+(?:['’](?!(?:s|t|d|m|ll|re|ve)\b)[^\W\d_]+)+)",
     re.IGNORECASE,
 )
+#: A word with a hyphen or two, which many leave out: e-mail, wi-fi, utf-8, 0800-123-456.
+_HYPHENS = re.compile(r"(?<![\w-])[^\W_]{1,20}(?:-[^\W_]{1,20}){1,2}(?![\w-])")
 _APOSTROPHE = re.compile("['’]")
 #: Characters as their classes, by which places are found that may have such words.
 _SHAPES = bytes(
@@ -459,7 +463,7 @@ _AROUND = 80
 
 def within(text: str) -> Iterator[Inner]:
     """The words that people look for where an `alike` text has another: parts of names in
-    camelCase, numbers without separators, words without an apostrophe."""
+    camelCase, numbers without separators, words without an apostrophe or a hyphen."""
     # A tenth of the time that the expressions would take for all of the text.
     shape = text.encode("latin-1", "replace").translate(_SHAPES)
     for found in _around(_CAMEL, text, shape, b"aA"):
@@ -467,10 +471,15 @@ def within(text: str) -> Iterator[Inner]:
         for part in _HUMP.finditer(found[0]):
             yield Inner(start + part.start(), start + part.end(), part[0])
     for found in _around(_NUMBER, text, shape, b"0'000"):
-        yield Inner(*found.span(), _NOT_DIGIT.sub("", found[0]))
+        whole = _NOT_DIGIT.sub("", found["whole"])
+        yield Inner(*found.span("whole"), whole)
+        if found["part"]:
+            yield Inner(*found.span(), f"{whole} {found['part']}")
     for mark in "'’":
         for found in _around(_BROKEN, text, text, mark):
-            yield Inner(*found.span(), _APOSTROPHE.sub("", found[0]))
+            yield Inner(*found.span("word"), _APOSTROPHE.sub("", found["word"]))
+    for found in _around(_HYPHENS, text, text, "-"):
+        yield Inner(*found.span(), found[0].replace("-", ""))
 
 
 def _around(
@@ -581,7 +590,7 @@ def tokens(text: str, lang: str | None) -> str:
 def index_tokens(text: str, lang: str | None) -> str:
     """The tokens of `text` for the index: `tokens`, then those of the words `within` it."""
     text, words = alike(text), vocabulary(lang)
-    extra = dict.fromkeys(words[each.word.lower()] for each in within(text))
+    extra = dict.fromkeys(tokens(each.word, lang) for each in within(text))
     if words.keeps_accents:
         signed = (word for word in runs(text) if not word.isascii())
         extra |= dict.fromkeys(PLAIN + plain(word) for word in signed if plain(word) != word)
@@ -747,7 +756,6 @@ _NOT = re.compile(
 )
 #: The number of a version, which pages write with and without a "v".
 _VERSION = re.compile(r"^([vV]?)(\d+(?:\.\d+)+)$")
-_HYPHENATED = re.compile(r"^([^\W\d_]+)-([^\W\d_]+)$")
 
 
 def forms(
@@ -801,7 +809,7 @@ def _is_plain(form: Form) -> bool:
 def _spellings(text: str) -> list[str]:
     """`text`, and other ways to write it: e-mail as email, Müller as Mueller and back, l'hôtel
     without its article, dont as don't, 2.4.1 as v2.4.1 and back."""
-    found = [text, text.translate(_UMLAUTS), _HYPHENATED.sub(r"\1\2", text)]
+    found = [text, text.translate(_UMLAUTS)]
     found += [_CLITICS.sub("", text), _NOT.sub(r"\1n't", text)]
     found += [each.word for each in within(alike(text)) if each[:2] == (0, len(text))]
     if version := _VERSION.match(text):

@@ -65,8 +65,11 @@ def _stands(words: str, text: str) -> bool:
     parts = runs(words)
     if not parts or not all(part in text for part in parts):
         return False
-    between = r"[^\w+#]+" if len(parts) > 1 else ""
-    return bool(re.search(rf"(?<!\w){between.join(map(re.escape, parts))}(?!\w)", text))
+    # C++17 has C++ without a blank behind it.
+    ends = [r"[^\w+#]*" if part[-1] in "+#" else r"[^\w+#]+" for part in parts[:-1]]
+    ends.append("" if parts[-1][-1] in "+#" else r"(?!\w)")
+    pattern = "".join(re.escape(part) + end for part, end in zip(parts, ends, strict=True))
+    return bool(re.search(rf"(?<!\w){pattern}", text))
 
 
 class _Literal(NamedTuple):
@@ -126,6 +129,7 @@ class _Text:
         self._alike = alike(text)
         #: As long as the text itself.
         self._text = simplify(_lower(self._alike))
+        self._lang = lang
         self._words: Vocabulary = vocabulary(lang)
         self._is_dense = lang in BIGRAM_LANGUAGES
         self._distinct: dict[str, tuple[str, ...]] | None = None
@@ -191,7 +195,7 @@ class _Text:
         if self._inner is None:
             self._inner = defaultdict(list)
             for start, end, word in within(self._alike):
-                self._inner[self._words[word.lower()]].append((start, end))
+                self._inner[tokens(word, self._lang)].append((start, end))
             if self._words.keeps_accents:
                 for word in self._vocabulary():
                     self._inner[PLAIN + plain(word)] += filter(self._is_word, self._places(word))
