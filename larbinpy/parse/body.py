@@ -415,7 +415,8 @@ def read_body(page: Page, out: Collector) -> _Steps:
     if kind in UNKNOWN or kind in _GZIP:
         return (yield from read_unlabelled(page, out)) if _is_markup(body) else None
     if _is_text_sitemap(page):
-        return (yield from _read_text(page, out))
+        read = _read_sitemap if is_xml(body) and is_sitemap(page) else _read_text
+        return (yield from read(page, out))
     return _read_script(body, out) if _SCRIPT.fullmatch(kind) else None
 
 

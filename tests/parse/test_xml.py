@@ -78,6 +78,8 @@ def test_text_sitemap() -> None:
         ("b", "PAGE"),
     ]
     assert found(body, "text/plain") == []
+    assert found(SITEMAP, "text/plain", "http://h.example/sitemap.xml") == IN_SITEMAP
+    assert found(SITEMAP, "text/plain") == []
 
 
 def in_named(body: str | bytes, type_: str, purpose: Purpose = SITEMAP_PURPOSE) -> list[str]:
