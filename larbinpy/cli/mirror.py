@@ -113,13 +113,14 @@ def said(account: Account, log: Path, *, purge: bool) -> Iterator[str]:
     yield from (printable(f"  kept {path}: {why}") for path, why in spared[:_SHOWN])
     if len(spared) > _SHOWN:
         yield "  and more"
-    if counts["failed"]:
-        yield f"{counts['failed']} could not be fetched:"
-        failures = account.failures(_SHOWN)
+    # What robots.txt forbids has a line among what was left out.
+    if number := counts["failed"] - counts["refused"]:
+        yield f"{number} could not be fetched:"
+        failures = account.failures(min(number, _SHOWN))
         for failure in failures:
             yield printable(f"  {_in_words(failure)}")
-        if counts["failed"] > len(failures):
-            yield f"  and {counts['failed'] - len(failures)} more; {log} has all"
+        if number > len(failures):
+            yield f"  and {number - len(failures)} more; {log} has all"
         yield from filter(None, dict.fromkeys(cure(each.outcome, each.detail) for each in failures))
 
 

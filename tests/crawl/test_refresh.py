@@ -101,6 +101,7 @@ def test_a_refresh_counts_what_it_finds(web: Web, crawl: Worlds, first: World) -
         "gone": 1,
         "purged": 0,
         "failed": 2,
+        "refused": 0,
         "kept": 2,
     }
     assert files(second) == ALL | {"a.test/new.html"}

@@ -169,7 +169,8 @@ class FrontPage:
 
     def _missing(self, left_out: Sequence[tuple[int, str]]) -> list[str]:
         """The lines about what is not in the mirror; none if all is."""
-        failed = self._catalog.account.counts()["failed"]
+        counts = self._catalog.account.counts()
+        failed = counts["failed"] - counts["refused"]
         rows = [(failed, "could not be fetched"), *left_out] if failed else left_out
         items = [f"<li>{number:,} {escape(why)}</li>" for number, why in rows]
         return ["</ul>", "<h2>Not in this mirror</h2>", "<ul>", *items] if items else []

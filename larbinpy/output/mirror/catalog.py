@@ -36,7 +36,7 @@ from urllib.parse import quote
 
 from larbinpy.output.mirror.paths import CATALOG, Spelling, beside, browsable, opens
 from larbinpy.output.mirror.tree import Tree
-from larbinpy.page import Page, Trait, declared_type, having
+from larbinpy.page import NO_ROBOTS, Page, Trait, declared_type, having
 from larbinpy.parse import Form, download_name
 from larbinpy.url import hash64
 
@@ -142,6 +142,10 @@ CREATE TABLE IF NOT EXISTS lost (host TEXT PRIMARY KEY) WITHOUT ROWID;
 #: Statuses that say that there is no such page (any more).
 GONE = frozenset({HTTPStatus.NOT_FOUND.value, HTTPStatus.GONE.value})
 _REFUSED = tuple(outcome.value for outcome in having(Trait.ROBOTS))
+#: Whether robots.txt forbids a URL. That it could not be fetched is a failure like others.
+_IS_REFUSED = (
+    f"(outcome IN ({', '.join(map(repr, _REFUSED))}) AND instr(detail, '{NO_ROBOTS}') != 1)"
+)
 _REFUSAL = "refusal"
 
 
@@ -282,8 +286,9 @@ class Account:
     def counts(self) -> dict[str, int]:
         """How many URLs are new, changed, unchanged and gone, and how many of those were removed.
 
-        `failed` has those that could not be fetched, `kept` those of them with an older copy in
-        the mirror; pages that a server says are gone are in both `gone` and `failed`.
+        `failed` has those that could not be fetched, `refused` those of them that robots.txt
+        forbids, `kept` those with an older copy in the mirror; pages that a server says are gone
+        are in both `gone` and `failed`.
         """
         by_kind = dict(self._base.rows("SELECT kind, COUNT(*) FROM fate GROUP BY kind"))
         found = {kind: int(by_kind.get(kind.value, 0)) for kind in Refreshed}
@@ -296,6 +301,7 @@ class Account:
             "gone": sum(found[kind] for kind in ALL_GONE),
             "purged": self._count(f"{gone} AND purged"),
             "failed": found[Refreshed.FAILED] + found[Refreshed.GONE],
+            "refused": self._count(f"{failed} AND {_IS_REFUSED}"),
             "kept": self._count(f"{failed} AND had AND NOT purged"),
         }
 
@@ -310,10 +316,10 @@ class Account:
         return [url for (url,) in self._base.rows(command, *(k.value for k in kinds), most)]
 
     def failures(self, most: int) -> list[FailedUrl]:
-        """At most `most` failures, in the order they ended."""
+        """At most `most` failures, in the order they ended; what robots.txt forbids comes last."""
         rows = self._base.rows(
             "SELECT url, outcome, status, tries, via, detail, had, purged FROM fate"
-            " WHERE kind IN (?, ?) ORDER BY id LIMIT ?",
+            f" WHERE kind IN (?, ?) ORDER BY {_IS_REFUSED}, id LIMIT ?",
             *(Refreshed.FAILED.value, Refreshed.GONE.value, most),
         )
         return [
