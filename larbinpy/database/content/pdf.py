@@ -28,7 +28,13 @@ _HYPHEN = re.compile("[\\x02\\xad\\ufffe]\\s*")
 _JOINT = re.compile(r"(?<=[\u2e80-\u9fff\uac00-\uffef])\s*\n\s*(?=[\u2e80-\u9fff\uff00-\uffef])")
 #: Titles that programs write and nobody chose.
 _UNTITLED = re.compile(
-    r"untitled|microsoft word - |.*\.(?:docx?|indd|pdf|tex|dvi|pptx?|qxd)$", re.I
+    r"untitled|unbenannt|sans titre|\(?anonymous\)?$|unspecified$|no title$|title$|about:blank"
+    r"|microsoft (?:word|excel|powerpoint|office|visio)|.{0,20}\bpowerpoint\b"
+    r"|(?:doc|document|dokument|presentation|slide|folie|layout|page|book|print)\s?\d*$"
+    r"|(?:\u5e7b\u706f\u7247|\u30b9\u30e9\u30a4\u30c9)\s*\d+$|[\W\d_]*$"
+    r"|.*\.(?:docx?|dotx?|rtf|odt|odp|ods|xlsx?|pptx?|indd|pmd|p65|qxd|fm|cdr|ai|psd|eps|ps|pdf|tex"
+    r"|dvi|wpd|pages|html?|txt)$",
+    re.I,
 )
 _DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?")
 _WORD = re.compile(r"[^\W\d_]{2}|[\u2e80-\uffef]")

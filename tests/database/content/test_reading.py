@@ -165,7 +165,29 @@ def test_pdf_is_read() -> None:
     assert (found.title, found.published, found.modified) == ("The title", "2025-06-13", None)
     found = content(pdf("Text", ModDate="D:20250701"), "application/pdf")
     assert (found.published, found.modified) == (None, "2025-07-01")
-    assert content(pdf("Text", Title="paper.docx"), "application/pdf").title == "Text"
+
+
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [
+        ("paper.docx", "Text"),
+        ("Microsoft Word - Final version 2", "Text"),
+        ("Microsoft PowerPoint - Talk", "Text"),
+        ("PowerPoint Presentation", "Text"),
+        ("PowerPoint-Pr\u00e4sentation", "Text"),
+        ("Slide 1", "Text"),
+        ("Document1", "Text"),
+        ("(anonymous)", "Text"),
+        ("untitled", "Text"),
+        ("20240613-0001", "Text"),
+        ("flyer_print.indd", "Text"),
+        ("Documents of the harbour", "Documents of the harbour"),
+        ("1984", "Text"),
+        ("Page 12 of the diary", "Page 12 of the diary"),
+    ],
+)
+def test_a_title_that_a_program_wrote_is_none(title: str, expected: str) -> None:
+    assert content(pdf("Text", Title=title), "application/pdf").title == expected
 
 
 @pytest.mark.parametrize("body", [b"", b"%PDF-1.4", b"%PDF-1.4\n" + b"x" * 999, b"no PDF"])

@@ -108,7 +108,7 @@ def stack_exchange(thread: list[list[str]]) -> str:
     )
 
 
-@pytest.mark.parametrize("first", [0, 1, 6])
+@pytest.mark.parametrize("first", [0, 1, 6, 20])
 @pytest.mark.parametrize("count", [2, 3, 8, 20])
 @pytest.mark.parametrize("engine", [discourse, phpbb, hacker_news, reddit, stack_exchange])
 def test_every_post_of_a_thread_is_main_text(
