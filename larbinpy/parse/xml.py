@@ -137,7 +137,8 @@ def read_tree(body: bytes, encoding: str | None, out: Collector) -> bool:
             get = _certain(element.get) if is_transform else element.get
             _read_element(element, get, out)
     if isinstance(out, CheckCollector) and local_name(root) == "html":
-        out.hold({each.get("id") for each in root.iterfind(".//*[@id]")})
+        with suppress(UnicodeDecodeError):
+            out.hold({each.get("id") for each in root.iterfind(".//*[@id]")})
     return True
 
 

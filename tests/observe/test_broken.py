@@ -132,6 +132,12 @@ def test_parts_that_a_page_does_not_have_are_broken(tmp_path: Path) -> None:
     assert found.unseen == {}
 
 
+def test_a_part_does_nothing_to_a_terminal(tmp_path: Path) -> None:
+    found = checks(tmp_path, {"a": '<a href="#b&#27;[2J caf\u00e9">x</a>'})
+    assert missing(found) == {"a#b%1B%5B2J%20caf%C3%A9": ["a"]}
+    assert list(found.places_of(0)) == [(url("a"), 1, "x")]
+
+
 def test_parts_are_looked_for_at_the_end_of_redirects(tmp_path: Path) -> None:
     pages = {"a": '<a href="1#x">1</a><a href="1#y">2</a>', "2": "<p id=x>"}
     assert missing(checks(tmp_path, pages, moved(1, 2))) == {"1#y": ["a"]}

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import chain
 from pathlib import Path
+from urllib.parse import quote
 
 from larbinpy.errors import UserError, what_failed
 from larbinpy.observe.report.log import Failure, LogSummary, Redirect
@@ -159,6 +160,11 @@ _BY_STATUS = (Outcome.ERR_40X.value, Outcome.ERR_50X.value)
 _USUAL = Judging()
 
 
+def _with_part(url: str, part: str) -> str:
+    """The URL of a part of a page, which does nothing to a terminal."""
+    return f"{url}#{part if part.isprintable() else quote(part)}"
+
+
 def _in_place(text: str, folder: str, origin: str) -> str:
     """The URL of a path in a folder that is served at `origin`; other URLs stay as they are."""
     return origin + text.removeprefix(folder) if text.startswith(folder) else text
@@ -285,7 +291,7 @@ class BrokenLinks:
         for page, linked in record.linked() if missing else ():
             for url in missing.keys() & linked.keys():
                 for part in missing[url].intersection(linked[url]):
-                    on.setdefault(f"{url}#{part}", []).append(page)
+                    on.setdefault(_with_part(url, part), []).append(page)
         for url, pages in on.items():
             failure = Failure(_NO_PART, 0, "the page has no part of this name", pages[0])
             self._append(url, failure, pages)
@@ -320,7 +326,7 @@ class BrokenLinks:
         for page, places in record.places(pages):
             for to, parts in places.items():
                 for part, (line, text) in parts.items():
-                    url = f"{to}#{part}" if part else to
+                    url = _with_part(to, part) if part else to
                     if len(self._places) < _MOST_PLACES:
                         if url in urls:
                             self._places[page, url] = line, text
