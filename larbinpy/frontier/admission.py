@@ -261,10 +261,10 @@ class Detours:
         True once for each time that the URL redirects, and not without end.
         """
         is_back = self.may_return(page, href)
-        self.leave(page)
         if is_back:
             key = fingerprint(href)
             self._left[key] = inf, self._left[key][1] + 1
+        self.leave(page)
         return is_back
 
 

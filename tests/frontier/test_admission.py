@@ -197,6 +197,12 @@ def test_a_redirect_does_not_lead_back_without_end() -> None:
     assert returns == 3
 
 
+def test_the_oldest_redirect_may_be_the_one_that_is_led_back_to() -> None:
+    detours = Detours(most=1)
+    detours.leave(moved(WALL_URL, "/?set"))
+    assert detours.returns(moved(DOOR, "/", new_cookies=True), WALL_URL.href)
+
+
 def test_few_redirects_are_remembered() -> None:
     detours = Detours(most=2)
     for url in (WALL_URL, Url("http://a.test/2", 3), DOOR):
