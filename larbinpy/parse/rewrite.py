@@ -45,9 +45,8 @@ _HOLDERS = (
 )
 _LISTED = [f"[{name}]" for name in _HOLDERS] + [f'[{name}*="("]' for name in grammars.PAINTS]
 #: A list in :is() is a third cheaper than the list itself.
-_SELECTOR = f":is({','.join([*_LISTED, 'meta', 'style', 'noframes', 'form'])})".replace(
-    "xlink:", r"xlink\:"
-)
+_WHOLE = ("meta", "style", "noframes", "form", 'script[type="importmap"]')
+_SELECTOR = f":is({','.join([*_LISTED, *_WHOLE])})".replace("xlink:", r"xlink\:")
 #: Those and the attributes that decide how they are rewritten.
 _WANTED = (
     frozenset(_HOLDERS)
@@ -90,7 +89,7 @@ class Marked:
     spans: dict[str, Span]
     #: Span of its start tag.
     whole: Span
-    #: Span of the text of a <style> or, in HTML, of a <noframes>.
+    #: Span of the text of a <style> or, in HTML, of a <noframes> or a map of modules.
     inner: Span | None = None
 
 
@@ -137,7 +136,7 @@ class Edits:
         found, done = [], 0
         inserted = [(place, place, new) for place, new in self._inserted]
         replaced = [(start, end, new) for start, (end, new) in self._by_start.items()]
-        for start, end, new in sorted(inserted + replaced, key=lambda edit: edit[:2]):
+        for start, end, new in sorted(inserted + replaced):
             if start >= done:
                 found.append((start, end, new))
                 done = end
@@ -148,6 +147,8 @@ def _escaped(value: str, quote: str = '"') -> str:
     return escape(value, quote=False).replace(quote, "&quot;" if quote == '"' else "&#39;")
 
 
+#: Elements whose text may have references.
+_TEXTS = ("style", "noframes", "script")
 #: Surrogates, which stand for bytes that are not UTF-8; the parser refuses them in names.
 _STRAY = re.compile("[\ud800-\udfff]")
 
@@ -217,7 +218,10 @@ def _marked(
         values = {name: element.attr(name) or "" for name in short}
         start = location.start_tag
         inner = None
-        if element.tag in ("style", "noframes") and location.end_tag is not None:
+        is_read = element.tag in _TEXTS and (
+            element.tag != "script" or element.attr("type") == "importmap"
+        )
+        if is_read and location.end_tag is not None:
             inner = in_text(start.end_offset, location.end_tag.start_offset)
         whole = in_text(start.start_offset, start.end_offset)
         yield Marked(element.tag, values, short, whole, inner)
@@ -300,8 +304,26 @@ _BLANKS = " \t\n\f\r"
 #: SVG elements whose references do not lead anywhere, but name what they show: those to a part of
 #: this document stay there, whatever its base is (SVG 2, section 16.1).
 _SHOWING = frozenset(
-    {"use", "image", "feimage", "mpath", "textpath", "pattern", "filter", "mask", "clippath"}
-    | {"lineargradient", "radialgradient", "animate", "animatemotion", "animatetransform", "set"}
+    {"use", "image", "mpath", "pattern", "filter", "mask", "animate", "set"}
+    # As HTML spells them, and as XML is read here.
+    | {
+        "animateMotion",
+        "animateTransform",
+        "feImage",
+        "textPath",
+        "clipPath",
+        "linearGradient",
+        "radialGradient",
+    }
+    | {
+        "animatemotion",
+        "animatetransform",
+        "feimage",
+        "textpath",
+        "clippath",
+        "lineargradient",
+        "radialgradient",
+    }
 )
 #: What may stand before the head of a page, near its beginning (characters).
 _HEAD = re.compile(
@@ -310,6 +332,8 @@ _HEAD = re.compile(
     re.I | re.S,
 )
 _NEAR = 900
+#: A module in a map of modules.
+_MODULE = re.compile(r":\s*\"((?:/|\.\.?/|https?://)[^\"\\\s]*)\"")
 #: An XML declaration without an encoding.
 _DECLARATION = re.compile(r"<\?xml\s++version\s*+=\s*+(?:\"[^\"<>]*+\"|'[^'<>]*+')")
 #: Documents within a document within a document that are rewritten.
@@ -382,8 +406,7 @@ def _rewrite_xml(page: Page, reference_to: ReferenceTo) -> Steps[bytes]:
     original = BodyText.of(page.body, name)
     base, marked = yield from read_marked_xml(original.text)
     if root_name(page.body, parser) in TRANSFORMS:
-        # Its other elements are those of the documents that it makes, elsewhere.
-        marked = (element for element in marked if element.tag in ("include", "import"))
+        marked = _certain(marked)
     references = _References(page.url.href, reference_to, base)
     edits = Edits(original.text)
     yield from _edit_all(edits, marked, references)
@@ -404,6 +427,18 @@ def _other_charset(said: str | None, name: str) -> str:
     """The encoding that HTTP said, if it is another than `name`; else empty."""
     found = charset.named(said) if said else None
     return "" if found is None or found.lower() == name else found.lower()
+
+
+def _certain(elements: Iterable[Marked]) -> Iterator[Marked]:
+    """The elements of a transformation, without references that are relative to what it makes."""
+    for element in elements:
+        if element.tag not in ("include", "import"):
+            element.values = {
+                name: value
+                for name, value in element.values.items()
+                if value.startswith(("/", "http")) and "{" not in value
+            }
+        yield element
 
 
 def head_of(text: str) -> int:
@@ -554,6 +589,8 @@ def _edit(element: Marked, edits: Edits, references: _References, within: int) -
         text = edits.text[start:end]
         if element.tag == "style":
             found = yield from css_replacements(text, references.part)
+        elif element.tag == "script":
+            found = _modules(text, references)
         else:
             found = yield from _within(text, references, within)
         for first, last, new in found:
@@ -570,7 +607,8 @@ def _edit(element: Marked, edits: Edits, references: _References, within: int) -
     for name in _LAZY:
         if name in values:
             edits.put(element, name, (yield from _lazy(values[name], references)))
-    _edit_targets(element, edits, references)
+    if element.tag == "form" or not _FORMS.keys().isdisjoint(values):
+        _edit_targets(element, edits, references)
     if element.tag == "script" and "src" in values:
         said = "charset" not in values and references.charset(values["src"])
         if said:
@@ -579,6 +617,17 @@ def _edit(element: Marked, edits: Edits, references: _References, within: int) -
         for name in _CHECKS:
             if name in values:
                 edits.drop(element, name)
+
+
+def _modules(text: str, references: _References) -> list[Replacement]:
+    """What is replaced in a map of modules; its references begin as those of an import do."""
+    found = []
+    for value in _MODULE.finditer(text):
+        new = references.new(value[1])
+        if new is not None:
+            relative = new if new.startswith(("../", "http")) else f"./{new}"
+            found.append((*value.span(1), relative))
+    return found
 
 
 def _edit_targets(element: Marked, edits: Edits, references: _References) -> None:
@@ -609,7 +658,7 @@ def _lazy(value: str, references: _References) -> Steps[str | None]:
 def _edit_references(element: Marked, edits: Edits, references: _References) -> bool:
     """Replace the plain references of an element; return whether one leads to a file."""
     values, local = element.values, False
-    new = references.part if element.tag.lower() in _SHOWING else references.new
+    new = references.part if element.tag in _SHOWING else references.new
     names = (*_REFERENCES, "data") if element.tag == "object" else _REFERENCES
     for name in names:
         if name not in values:

@@ -88,6 +88,12 @@ def rewritten(text: str, type_: str = "text/html") -> str:
             "<iframe srcdoc='<base href=/a/x/><a href=../b>'></iframe><a href=b>",
             '<iframe srcdoc=\'&lt;base &gt;&lt;a href="b.html"&gt;\'></iframe><a href="b.html">',
         ),
+        (
+            '<script type=importmap>{"imports": {"a": "./b", "c/": "/c/", "d": "b"},\n'
+            ' "scopes": {"/b": {"a":"/s.css"}}}</script><script>x={"a": "./b"}</script>',
+            '<script type=importmap>{"imports": {"a": "./b.html", "c/": "http://h/c/", "d": "b"},\n'
+            ' "scopes": {"/b": {"a":"../s.css"}}}</script><script>x={"a": "./b"}</script>',
+        ),
         ("<noframes><a href=b>x</a></noframes>", '<noframes><a href="b.html">x</a></noframes>'),
         ("<img lowsrc=b longdesc=b>", '<img lowsrc="b.html" longdesc="b.html">'),
         # A form that asks with a GET leads to the page that answers it with a script.
@@ -141,13 +147,13 @@ def test_a_base_is_obeyed_and_removed() -> None:
 
 
 def test_a_transformation_is_rewritten_where_it_includes_others() -> None:
-    """Its other elements are those of the documents that it makes."""
+    """What is relative in its other elements is so to the documents that it makes."""
     xsl = (
         '<xsl:stylesheet xmlns:xsl="http://www.w3.org/1999/XSL/Transform"><xsl:include href="{}"/>'
         '<xsl:import href="{}"/><a href="b"/><xsl:template match="/"><img src="{{@x}}"/>'
-        "</xsl:template></xsl:stylesheet>"
+        '<link href="{}"/><img src="/{{@y}}"/></xsl:template></xsl:stylesheet>'
     )
-    before, after = xsl.format("b", "/a/b"), xsl.format("b.html", "b.html")
+    before, after = xsl.format("b", "/a/b", "/s.css"), xsl.format("b.html", "b.html", "../s.css")
     for type_ in ("text/xsl", "application/xslt+xml", "application/xml"):
         assert rewritten(before, type_) == after
 
