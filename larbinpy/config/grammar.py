@@ -300,7 +300,10 @@ def _items(row: Setting, words: _Words, stops: Container[str]) -> Iterator[list[
         given = word is not None and word.text.lower() in SWITCH_WORDS and words.take()
         yield [given.text if given else "on"]
     elif not row.kind.closed:
-        yield [_value(row, words, stops, start) for _ in range(row.kind.words)]
+        first = _value(row, words, stops, start)
+        item = None if row.kind.split is None else row.kind.split(first)
+        rest = (_value(row, words, stops, start) for _ in range(1, row.kind.words))
+        yield item or [first, *rest]
     else:
         end = " ".join(["end"] * row.kind.words)
         while True:
@@ -348,6 +351,8 @@ def read_value(text: str, row: Setting, source: str = "") -> Any:
     words = words_of(text)
     while row.kind.closed and words and words[-1].lower() == "end":
         words.pop()
+    if row.kind.split is not None and len(words) == 1:
+        words = row.kind.split(words[0]) or words
     if not words or len(words) % size or (len(words) > size and not row.many):
         raise ValueError(f"{masked_typed(text)[:60]!r} is not of the form {row.kind.usage}")
     for start in range(0, len(words), size):

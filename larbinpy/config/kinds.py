@@ -172,6 +172,8 @@ class ValueKind(Generic[T]):
     spell: Callable[[T], str] | None = None
     #: Whether commas separate items, too.
     commas: bool = False
+    #: The words of an item that other programs write as one; None if there is no such spelling.
+    split: Callable[[str], list[str] | None] | None = None
     #: The words of which a value is one, or some; empty if it is anything else.
     names: tuple[str, ...] = ()
 
@@ -714,6 +716,15 @@ def _proxy(name: str, port: str) -> Proxy:
     return Proxy(known, port_number(port, 1), scheme, login)
 
 
+_WHOLE_PROXY = re.compile(r"((?:\w+://)?(?:[^/]*@)?(?:\[[^/]*\]|[^/:]+)):(\d{1,5})/?", re.ASCII)
+
+
+def _split_proxy(text: str) -> list[str] | None:
+    """`http://HOST:PORT/`, as in http_proxy, in two words."""
+    found = _WHOLE_PROXY.fullmatch(text)
+    return None if found is None else [found[1], found[2]]
+
+
 def show_proxy(proxy: Proxy | None) -> str:
     """HOST PORT; the scheme unless it is http, and credentials masked."""
     if proxy is None:
@@ -801,7 +812,7 @@ HEADER_LINE: ValueKind[str] = ValueKind(
     '"NAME: VALUE"', _header_line, lambda line: quote(_show_header(line)), spaced=True
 )
 PROXY: ValueKind[Proxy | None] = ValueKind(
-    "HOST PORT", _proxy, show_proxy, words=2, spell=_spell_proxy
+    "HOST PORT", _proxy, show_proxy, words=2, spell=_spell_proxy, split=_split_proxy
 )
 HOSTS: ValueKind[HostPattern] = ValueKind(
     "PATTERN... end", HostPattern.of_no_proxy, HostPattern.show, closed=True, commas=True

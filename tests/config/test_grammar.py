@@ -255,7 +255,7 @@ def test_values(text: str, expected: dict[str, object]) -> None:
         ("dnsServer 192.0.2.1:0", "0 is not between 1 and 65535"),
         ("dnsServer [::1]5353", "not of the form [ADDRESS]:PORT"),
         ("httpHost example.org", "not an IP address"),
-        ("proxy example.org:80 80", "'example.org:80' is not a host name"),
+        ("proxy example.org:80 80", "unknown keyword '80'"),
         ("limitToDomain example.org/a end", "not the end of a host name"),
         ("limitToDomain . end", "not the end of a host name"),
         (
@@ -345,3 +345,18 @@ def test_what_other_programs_call_a_setting_names_it(word: str, meant: str) -> N
         error(f"{word} 3")
         == f"t.conf:1: unknown keyword {word!r}; the nearest known one is {meant}"
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "proxy"),
+    [
+        ("p.test 3128", Proxy("p.test", 3128)),
+        ("p.test:3128", Proxy("p.test", 3128)),
+        ("http://me:s%40e@p.test:3128/", Proxy("p.test", 3128, "http", "me:s@e")),
+        ("http://me:1@p.test 3128", Proxy("p.test", 3128, "http", "me:1")),
+        ("socks5://[::1]:1080", Proxy("[::1]", 1080, "socks5")),
+    ],
+)
+def test_a_proxy_may_be_written_as_other_programs_do(text: str, proxy: Proxy) -> None:
+    assert parse(f"proxy {text}\r\nretries 1") == Config(proxy=proxy, retries=1)
+    assert load("/dev/null", {"LARBINPY_PROXY": text}, ()).proxy == proxy
