@@ -864,6 +864,7 @@ def test_a_head_that_libcurl_refuses_is_read_the_second_time(
     page = loop.fetch(server.url("/a?b"))
     assert (page.outcome, page.status, page.body) == (Outcome.SUCCESS, 200, b"page")
     assert (page.header("server"), page.truncated, page.ip) == ("x", None, "127.0.0.1")
+    assert not {"use strict", "http/1.1 200 ok"} & dict(page.headers).keys()
     assert page.received == len(raw) or rest
     sent = head(server.requests[1])
     usual = head(server.requests[0])[1] | {"accept-encoding": "identity", "connection": "close"}
