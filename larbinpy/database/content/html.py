@@ -385,6 +385,10 @@ _NO_LANGUAGES = frozenset(("default", "none", "notranslate", "text", "plaintext"
 _AROUND_PROGRAM = 3
 
 
+#: Characters of all links of a text, resolved: a long base makes megabytes of a few bytes.
+_MOST_RESOLVED = 1 << 24
+
+
 def _markdown(texts: Texts, base: str) -> str:
     for element, tag in texts.retagged:
         element.tag = tag
@@ -403,7 +407,9 @@ def markdown(node: Node, base: str) -> str:
     for program in node.iter_elements("pre"):
         if language := _language_of(program):
             program.attrs["class"] = f"language-{language}"
-    node.resolve_links(base)
+    links = sum(1 for _ in node.iter_elements(("a", "img")))
+    if links * len(base) <= _MOST_RESOLVED:  # else they stay as the page spells them
+        node.resolve_links(base)
     return _UNREAD.sub(_read, node.to_markdown(_MARKDOWN)).strip()
 
 
