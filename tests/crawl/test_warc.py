@@ -251,14 +251,6 @@ def test_copies_are_there_as_revisits(web: Web, crawl: Worlds) -> None:
     assert kinds == ["revisit", "request", "metadata"]
 
 
-def test_pages_that_ask_not_to_be_kept_are_not_archived(web: Web, crawl: Worlds) -> None:
-    web.page("a.test/", "/private")
-    web.places["a.test/private"] = [Answer(b"<meta name=robots content=noindex>secret")]
-    found = captures(*warcs(crawl("outputMode warc").folder / "out"))
-    assert web.url("a.test/") in found
-    assert web.url("a.test/private") not in found
-
-
 def test_addresses_without_a_name_server_are_not_archived(web: Web, crawl: Worlds) -> None:
     web.page("a.test/", f"http://127.0.0.2:{web.port}/")
     found = found_in(crawl("outputMode warc"))
