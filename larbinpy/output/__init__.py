@@ -9,7 +9,7 @@
 ``log``       ``crawl.jsonl``, a line for each URL whose outcome is decided; the JSON object of
               ``--report``
 ``items``     what a plug emits, in a file that is a part of the saved state
-``links``     ``links.bin``, the links of each page
+``links``     ``links.bin``, the links of each page; ``check.txt``, what a link check finds in it
 
 A full or read-only disk raises `OSError`; no output hides it. A file under its final name is
 complete, also after a kill. Pages are not synced one by one but at each checkpoint
