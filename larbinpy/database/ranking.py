@@ -53,6 +53,7 @@ _BEGUN = 0.1
 
 #: Pages whose texts are read for words that are meant as typed, so many at once.
 _CHECKED, _AT_ONCE = 500, 50
+_ALL_TEXTS = "summary, anchors, text, text_size, more, more_size, sample, sample_size"
 #: Words of which one is taken for a mistyped one.
 _NEIGHBOURS = 5
 #: Hits that are put in a new order by the words that they have as typed.
@@ -398,7 +399,7 @@ class HitReader:
         done = 0
         while done < len(ranked.pages) and self._clock() < until and (has_few or len(kept) <= most):
             pairs = ranked.pages[done : done + _AT_ONCE]
-            texts = self._texts(page for page, _ in pairs)
+            texts = self._texts((page for page, _ in pairs), _ALL_TEXTS)
             kept += [
                 (page, score)
                 for page, score in pairs
@@ -425,12 +426,15 @@ class HitReader:
         }
         ranked.pages[:_REORDERED] = sort(dict(first) | scores)
 
-    def _texts(self, pages: Iterable[int]) -> dict[int, "_Texts"]:
+    def _texts(
+        self, pages: Iterable[int], columns: str = "NULL, NULL, text, text_size"
+    ) -> dict[int, "_Texts"]:
+        """The titles and main texts of pages, or all their texts."""
         where, arguments = one_of("page.id", pages)
         rows = self._rows(
-            "SELECT page.id, title, summary, anchors, text, text_size, more, more_size, sample,"
-            " sample_size FROM page JOIN content ON content.page = page.id"
-            f" LEFT JOIN host ON host.id = page.host WHERE {where}",
+            f"SELECT page.id, title, {columns} FROM page"
+            " JOIN content ON content.page = page.id LEFT JOIN host ON host.id = page.host"
+            f" WHERE {where}",
             arguments,
         )
         return {row[0]: _Texts(row[1], (row[2], row[3]), row[4], row[5], row[6:]) for row in rows}
