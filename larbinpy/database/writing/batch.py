@@ -565,9 +565,10 @@ class Batch:
         """Whether the new text of a page is empty, or is only what stood around the old one."""
         if not text.size:
             return True
-        size, *more = self._base.execute(_AROUND, (number,)).fetchone()
-        if text.size >= size:
+        row = self._base.execute(_AROUND, (number,)).fetchone()
+        if row is None or text.size >= row[0]:
             return False
+        _, *more = row
         try:
             return has_all_of(parts_of(*more).get("rest", ""), text.text())
         except ValueError:
