@@ -111,7 +111,9 @@ def test_tokens_that_cannot_be_made_again(
     """Another version of the segmenter: the page gets a new number, and is found once."""
     writer.write([prepared(A, "old words", at=T1, body=b"1"), prepared(B, "b", at=T1)])
     writer.write([prepared(C, "old words", at=T1)])
-    monkeypatch.setattr("larbinpy.database.preparation.index_tokens", lambda text, lang: text.upper())
+    monkeypatch.setattr(
+        "larbinpy.database.preparation.index_tokens", lambda text, lang: text.upper()
+    )
     writer.write([prepared(A, "new words", at=T2)])
     assert find("old") == ["c"]
     assert find("words") == ["a", "c"]
@@ -123,7 +125,9 @@ def test_a_body_moves_with_the_page_that_gets_another_number(
     writer: Writer, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writer.write([prepared(A, "words", at=T1, body=zstandard.compress(b"<p>words"))])
-    monkeypatch.setattr("larbinpy.database.preparation.index_tokens", lambda text, lang: text.upper())
+    monkeypatch.setattr(
+        "larbinpy.database.preparation.index_tokens", lambda text, lang: text.upper()
+    )
     writer.write([Gone(A, T2, 410)])
     with closing(DatabaseFinder(str(path))) as finder:
         assert finder.body(A) == b"<p>words"
