@@ -86,12 +86,14 @@ def defaults(given: set[str], file: str | None = None) -> Defaults:
 
 def test_what_is_assumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert defaults({"waitduration"}).config == Config(stay="host", output_mode=("mirror",))
+    assert defaults({"waitduration"}).config == Config(
+        stay="host", output_mode=("mirror",), use_cookies=True
+    )
     for keyword in ("stay", "noexternallinks", "limittodomain", "accept", "reject"):
         assert defaults({keyword}).config == Config(output_mode=("mirror",))
     assert defaults(set(), file="my.conf").config == Config()
     monkeypatch.setenv("LARBINPY_OUTPUTMODE", "save")
-    assert defaults(set()).config == Config(stay="host")
+    assert defaults(set()).config == Config(stay="host", use_cookies=True)
     (tmp_path / "larbin.conf").touch()
     assert defaults(set()).config == Config()
 

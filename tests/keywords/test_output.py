@@ -1,13 +1,15 @@
 """The keywords of what a crawl leaves on disk and says on the terminal."""
 
+import json
 import re
 import zipfile
 from pathlib import Path
 
 import pytest
 
-from larbinpy import Start
+from larbinpy import Plug, Start
 from larbinpy.output.links import LinkReader
+from larbinpy.page import Page
 from larbinpy.storage.queues import owed_urls
 from larbinpy.storage.state import State
 from tests.support.keywords import effect_of
@@ -20,6 +22,13 @@ pytestmark = pytest.mark.slow
 
 SAVED = {"d00000/index", "d00000/f00000", "d00000/f00001"}
 MIRRORED = {"a.test/index.html", "a.test/page.html"}
+
+
+class Paths(Plug):
+    """Makes an item of each page."""
+
+    def loaded(self, page: Page) -> None:
+        self.emit({"url": page.url.href})
 
 
 @pytest.fixture
@@ -89,6 +98,14 @@ def test_an_archive_becomes_one_file_when_the_crawl_has_ended(
     assert f"{packed}: 4 captures, 2 of them pages, of 3 WARC files" in world.stderr.getvalue()
     stopped = crawl("outputMode wacz", watch=lambda world: world.crawl.stop())
     assert stopped.code == 11 and not list((stopped.folder / "out").glob("*.wacz"))
+
+
+@effect_of("plug", "items")
+def test_a_plug_by_its_name_makes_items(two_pages: Web, crawl: Worlds, tmp_path: Path) -> None:
+    file = tmp_path / "items.jsonl"
+    crawl("plug tests.keywords.test_output:Paths", f"items {file}", output=None)
+    items = [json.loads(line) for line in file.read_text().splitlines()]
+    assert items == [{"url": two_pages.url(place)} for place in ("a.test/", "a.test/page.html")]
 
 
 @effect_of("warcSize", "warcPrefix")

@@ -1,9 +1,13 @@
 """The keywords that say which pages are wanted."""
 
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
+from larbinpy.config import Config
+from larbinpy.observe.report.broken import Group
+from larbinpy.observe.report.formats import Report
 from larbinpy.page import NOINDEX
 from tests.support.keywords import effect_of
 from tests.support.smallweb import Answer, Web
@@ -92,6 +96,38 @@ def test_check_links_asks_other_hosts_for_headers_alone(two_sites: Web, crawl: W
         "b.test/landed": "HEAD",
     }
     assert world.outcomes["b.test/landed"] == "checked"
+
+
+def broken(world: World) -> set[str]:
+    """The links that count as broken in the report of `world`."""
+    found = Report(world.folder / "state").broken
+    return {found.links[number].url for number in found.of_group(Group.BROKEN)}
+
+
+@effect_of("acceptStatus", "brokenStatus", "knownFaults")
+def test_what_counts_as_broken_can_be_said(web: Web, crawl: Worlds, tmp_path: Path) -> None:
+    web.page("a.test/", "/gone", "/members", "/old")
+    for path, status in (("gone", 410), ("members", 403), ("old", 404)):
+        web.put(f"a.test/{path}", Answer(status=status))
+    gone, members, old = (web.url(f"a.test/{path}") for path in ("gone", "members", "old"))
+    known = tmp_path / "known"
+    known.write_text(f"{old}\n")
+    assert broken(crawl("checkLinks")) == {gone, old}
+    assert broken(crawl("checkLinks", "acceptStatus 410 end")) == {old}
+    assert broken(crawl("checkLinks", "brokenStatus 403 end")) == {gone, members, old}
+    assert broken(crawl("checkLinks", f"knownFaults {known}")) == {gone}
+
+
+@effect_of("checkFolder")
+def test_pages_of_a_folder_that_is_checked_have_paths(crawl: Worlds, tmp_path: Path) -> None:
+    folder = Config(check_links=True, check_folder=f"{tmp_path}/").check_folder
+    host, port = Config(check_links=True, check_folder=folder).check_place
+    known = tmp_path / "known"
+    known.write_text(f"{folder}x.html\n")
+    url = f"http://{host}:{port}/x.html"
+    lines = ("checkLinks", f"knownFaults {known}", f"startUrl {url}")
+    assert broken(crawl(*lines, seeds=())) == {url}
+    assert broken(crawl(*lines, f"checkFolder {folder}", seeds=())) == set()
 
 
 @effect_of("noExternalLinks")

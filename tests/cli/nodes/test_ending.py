@@ -35,6 +35,7 @@ def node(
         "robots": {"fetched": 2, "denied": 1},
         "dns": {"asked": 2, "sent": 3, "answered": 2, "cached": 0, "failed": 1},
         "retries": 1,
+        "left_out": {"robots": 1, "rules": {"reject **": 2}, "limits": {}, "links": {"trap": 3}},
         **given,
     }
     return NodeEnd(name, ending.code if status is None else status, 1, report)
@@ -84,6 +85,9 @@ def test_a_report_has_sums_and_a_list_of_nodes() -> None:
     assert (report["outcomes"]["success"], report["outcomes"]["noDNS"]) == (7, 1)
     assert set(report["outcomes"]) == {outcome.value for outcome in Outcome}
     assert (report["robots"], report["dns"]["sent"]) == ({"fetched": 4, "denied": 2}, 6)
+    assert report["left_out"]["robots"] == 2
+    assert report["left_out"]["rules"] == {"reject **": 4}
+    assert report["left_out"]["links"] == {"trap": 6}
     assert [each["node"] for each in report["nodes"]] == ["1", "2", "3"]
     assert report["nodes"][2]["pages"] is None
     assert report["nodes"][2]["exit_code"] == -9
