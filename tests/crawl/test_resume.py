@@ -48,6 +48,7 @@ REPORT = [
     "robots",
     "dns",
     "retries",
+    "left_out",
 ]
 FATE = ["ts", "url", "outcome", "status", "size", "type", "depth", "via", "ip", "ms", "attempt"]
 
@@ -418,9 +419,9 @@ def test_waiting_costs_nothing(world: World, for_whom: str) -> None:
     seed = f"startUrl {web.url()}" if for_whom == "a server" else f"inputPort {free_port()}"
     world.conf("debug timeoutPage 60", seed)
     crawler = short_grace(world)
-    world.until(lambda: "<Engine" in crawler.err)
-    seconds, begun = crawler.err.count("<Engine"), cpu(crawler.process.pid)
-    world.until(lambda: crawler.err.count("<Engine") >= seconds + 2)
+    world.until(lambda: "requests in flight" in crawler.err)
+    seconds, begun = crawler.err.count("requests in flight"), cpu(crawler.process.pid)
+    world.until(lambda: crawler.err.count("requests in flight") >= seconds + 2)
     assert cpu(crawler.process.pid) - begun < 0.3
     crawler.signal(signal.SIGTERM)
     assert world.finish(crawler) == 11

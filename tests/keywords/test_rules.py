@@ -228,9 +228,14 @@ def test_a_seed_that_redirects_widens_the_area(web: Web, crawl: Worlds) -> None:
     web.page("b.test/docs/", "x", "/y")
     web.pages("b.test/docs/x", "b.test/y")
     seeds = ["a.test/door"]
-    assert crawl("stay prefix", seeds=seeds).fetched == {"b.test/docs/", "b.test/docs/x"}
-    assert crawl("stay page", seeds=seeds).fetched == {"b.test/docs/"}
-    assert crawl("stay host", seeds=seeds).fetched == {"b.test/docs/", "b.test/docs/x", "b.test/y"}
+    assert crawl("stay prefix", "followSeed", seeds=seeds).fetched == {
+        "b.test/docs/",
+        "b.test/docs/x",
+    }
+    assert crawl("stay page", "followSeed", seeds=seeds).fetched == {"b.test/docs/"}
+    assert crawl("stay host", seeds=seeds).fetched == {"b.test/docs/"}
+    whole = {"b.test/docs/", "b.test/docs/x", "b.test/y"}
+    assert crawl("stay host", "followSeed", seeds=seeds).fetched == whole
 
 
 def test_a_seed_without_its_slash_is_its_folder_once_it_redirects_there(
@@ -254,9 +259,9 @@ def test_stay_holds_across_a_resume(web: Web, crawl: Worlds) -> None:
     web.page("b.test/d/", "1", "/no")
     web.page("b.test/d/1", "2", "/no", "//a.test/docs/x", "//a.test/no")
     web.pages("b.test/d/2", "b.test/no", "a.test/docs/x", "a.test/no")
-    first = crawl("stay prefix", "limitPage 1", seeds=["a.test/docs/"])
+    first = crawl("stay prefix", "followSeed", "limitPage 1", seeds=["a.test/docs/"])
     assert first.fetched == {"b.test/d/"}
-    again = crawl("stay prefix", seeds=[], folder=first.folder, start=Start.RESUME)
+    again = crawl("stay prefix", "followSeed", seeds=[], folder=first.folder, start=Start.RESUME)
     assert again.fetched == {"b.test/d/", "b.test/d/1", "b.test/d/2", "a.test/docs/x"}
 
 

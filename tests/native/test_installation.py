@@ -16,6 +16,7 @@ from tests.support.checkout import ROOT
 pytestmark = pytest.mark.slow
 
 NEEDED = ["setup.py", "setup.cfg", "pyproject.toml", "README.md", "LICENSE", "MANIFEST.in"]
+NEEDED += ["larbin.conf"]
 COMPILED = "larbinpy/native/_native.abi3.so"
 
 

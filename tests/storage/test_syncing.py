@@ -475,8 +475,8 @@ def test_the_crawl_goes_on_while_the_disk_is_slow(world: World, command: Make) -
     crawler = world.crawl()
     world.until(lambda: len(sync.calls) == 2)
     saved = (world.state / "state.json").read_bytes()
-    seconds, begun = crawler.err.count("<Engine"), cpu(crawler.process.pid)
-    world.until(lambda: crawler.err.count("<Engine") >= seconds + 2)
+    seconds, begun = crawler.err.count("requests in flight"), cpu(crawler.process.pid)
+    world.until(lambda: crawler.err.count("requests in flight") >= seconds + 2)
     assert cpu(crawler.process.pid) - begun < 0.3
     site.open = True
     world.until(lambda: len(world.fates) == 7)

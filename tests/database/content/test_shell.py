@@ -71,4 +71,4 @@ def test_the_shell_of_most_pages_is_not_their_main_text() -> None:
     print({kind: f"{mean(found):.2f} of {len(found)}" for kind, found in kinds.items()})
     assert mean(each for found in kinds.values() for each in found) >= 0.72
     assert mean(kinds["article"]) >= 0.84
-    assert mean(kinds["collection"]) >= 0.90
+    assert mean(kinds["collection"]) >= 0.88
