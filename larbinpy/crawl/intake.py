@@ -39,6 +39,7 @@ from larbinpy.parse import (
     redirect_part,
     redirect_target,
     to_pages,
+    unfollowed,
     urls,
 )
 from larbinpy.url import GUESS, PAGE, SITEMAP, Aim, Purpose, Url, hash64, host_of
@@ -369,19 +370,17 @@ class Intake:
             page.detail = page.detail or SCRIPTED
         if parsed.cut:
             counted["cut"] += 1
-        taken = self._followed(parsed, obeys=obeys)
-        if len(taken) == len(parsed.links):
+        if len(self._followed(parsed, obeys=obeys)) == len(parsed.links):
             return
-        host, kept = page.url.host, set(urls(taken))
-        is_seen = self._frontier.admission.is_seen
-        left = (url for url in urls(to_pages(parsed.links)) if url not in kept)
+        host, is_seen = page.url.host, self._frontier.admission.is_seen
+        left = urls(unfollowed(parsed.links, nofollow=parsed.nofollow))
         if number := sum(host_of(url) == host and not is_seen(url) for url in left):
             counted["nofollow"] += number
 
     def _is_filled_by_scripts(self, page: Page, parsed: Parsed) -> bool:
         if "html" not in page.type or page.rest or b"<script" not in page.body:
             return False
-        return len(list(to_pages(parsed.links))) <= _FEW_LINKS and is_filled_by_script(page)
+        return len(to_pages(parsed.links)) <= _FEW_LINKS and is_filled_by_script(page)
 
     def _output_reply(self, page: Page) -> None:
         """Pass a reply that is not a page to keep to the outputs."""

@@ -50,6 +50,7 @@ from larbinpy.parse.link import (
     Parsed,
     followed,
     to_pages,
+    unfollowed,
     urls,
 )
 from larbinpy.parse.rewrite import rewrite, rewriting
@@ -84,6 +85,7 @@ __all__ = [
     "title_of",
     "to_pages",
     "type_of",
+    "unfollowed",
     "urls",
 ]
 

@@ -208,6 +208,7 @@ def with_kinds(kinds: Iterable[Kind]) -> bytes:
 _ENDORSED = bytes(range(len(KINDS)))
 _TO_PAGES = with_kinds([Kind.PAGE])
 _NEEDED = with_kinds(KINDS[1:])
+_UNFOLLOWED = bytes([packed_flags(Kind.PAGE, True)])
 
 
 def urls(links: Sequence[Link]) -> list[str]:
@@ -232,6 +233,12 @@ def followed(links: Sequence[Link], *, nofollow: bool, needed: bool) -> Sequence
         return []
     packed = links if isinstance(links, PackedLinks) else PackedLinks.pack(links)
     return packed.select(flags)
+
+
+def unfollowed(links: Sequence[Link], *, nofollow: bool) -> Sequence[Link]:
+    """Those of `links` to pages that may not be followed; `nofollow` is that of the page."""
+    packed = links if isinstance(links, PackedLinks) else PackedLinks.pack(links)
+    return packed.select(_TO_PAGES if nofollow else _UNFOLLOWED)
 
 
 def to_pages(links: Sequence[Link]) -> Sequence[Link]:
