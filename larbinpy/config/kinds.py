@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from enum import Enum, Flag, auto
 from ipaddress import ip_address
+from itertools import chain, pairwise
 from typing import Any, Generic, NamedTuple, TypeVar
 from urllib.parse import quote as escaped
 from urllib.parse import unquote
@@ -80,8 +81,9 @@ class Hours:
         if self.are_open(wall):
             return wall
         starts = {start for start, _ in self.ranges}
-        moments = (moment for moment in _moments(wall, starts) if moment > wall)
-        return min(filter(self.are_open, moments), default=wall + 86400.0)
+        moments = chain(_moments(wall, starts), _changes(wall))
+        later = (moment for moment in moments if moment > wall)
+        return min(filter(self.are_open, later), default=wall + 86400.0)
 
     def close_at(self, wall: float) -> float:
         """The first moment after `wall` at which requests may no longer be sent.
@@ -90,7 +92,8 @@ class Hours:
         come within an hour that the clock leaves out, it is late, by at most that hour.
         """
         ends = {end % _DAY for _, end in self.ranges}
-        return min(moment for moment in _moments(wall, ends) if moment > wall)
+        changes = (moment for moment in _changes(wall) if not self.are_open(moment))
+        return min(moment for moment in chain(_moments(wall, ends), changes) if moment > wall)
 
 
 #: The whole day.
@@ -107,6 +110,30 @@ def _moments(wall: float, minutes: set[int]) -> Iterator[float]:
             for fold in (0, 1):
                 shown = time(minute // 60, minute % 60, fold=fold)
                 yield datetime.combine(day, shown).timestamp()
+
+
+def _changes(wall: float) -> Iterator[float]:
+    """The Unix times from `wall` on at which the local clock changes.
+
+    Hours may begin or end there, within an hour that comes twice.
+    """
+    days = pairwise(wall + days * 86400 for days in range(_DAYS))
+    return (_change(*day) for day in days if len(set(map(_offset, day))) > 1)
+
+
+def _offset(wall: float) -> timedelta | None:
+    return datetime.fromtimestamp(wall).astimezone().utcoffset()
+
+
+def _change(before: float, after: float) -> float:
+    """The second between the two at which the local clock changes."""
+    while after - before > 1:
+        middle = (before + after) // 2
+        if _offset(middle) == _offset(before):
+            before = middle
+        else:
+            after = middle
+    return after
 
 
 def _range(text: str) -> tuple[int, int]:

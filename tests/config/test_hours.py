@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from larbinpy.config.kinds import ALWAYS, Hours
@@ -109,6 +109,9 @@ _RANGES = st.tuples(st.integers(0, 1439), st.integers(0, 1440)).filter(
 _MOMENTS = st.integers(1767225600, 1767225600 + 365 * 86400)
 
 
+# The night on which an hour comes twice.
+@example(((125, 0),), 1792879200)
+@example(((60, 150),), 1792889100)
 @given(st.lists(_RANGES, min_size=1, max_size=3).map(tuple), _MOMENTS)
 def test_they_are_open_when_they_say_and_not_before(
     ranges: tuple[tuple[int, int], ...], wall: int
