@@ -409,7 +409,7 @@ def unknown(word: str, table: Table) -> str:
     return f"unknown keyword {masked_typed(word)[:60]!r}; {hint}"
 
 
-#: What other programs call a setting -> its keyword, in lower case.
+#: Names of settings in other programs -> the keyword, in lower case.
 _ELSEWHERE = {
     **dict.fromkeys(("wait", "delay", "downloaddelay", "sleep", "pause"), "waitduration"),
     **dict.fromkeys(("depth", "level", "maxdepth", "depthlimit"), "depthinsite"),
@@ -433,7 +433,7 @@ _ELSEWHERE = {
 def nearest(word: str, table: Table) -> Setting | None:
     """The setting that was probably meant by `word`; None if no keyword is like it.
 
-    What another program calls a setting comes before what is spelled alike.
+    A name from another program comes before keywords that are spelled alike.
     """
     short = word[:60].lower()
     meant = table.get(_ELSEWHERE.get(short.replace("-", "").replace("_", ""), ""))

@@ -492,7 +492,7 @@ class ModeTrait(Flag):
     EXCHANGES = auto()
     #: It fills the content database, by way of a spool in stateDir.
     DATABASE = auto()
-    #: What it has written becomes one file when the crawl has ended.
+    #: Its files become one when the crawl has ended.
     PACKED = auto()
 
 
@@ -905,7 +905,7 @@ def _fleet(text: str) -> str:
 
 
 def _why_no_fleet(text: str) -> str:
-    """What an address means to other programs that does not work here; begins with a semicolon."""
+    """The reason why an address for other programs does not work here, after a semicolon."""
     if text.startswith("rediss:"):
         return "; TLS to Redis is not supported, a tunnel such as stunnel does that"
     if _DATABASE_NUMBER(text):

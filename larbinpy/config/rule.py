@@ -262,7 +262,7 @@ class Rule:
 
     @property
     def content(self) -> str:
-        """What tells the lists of a rule apart from what they were before; empty without one."""
+        """Identifies the contents of the lists of a rule; empty without one."""
         lists = (each.digest for each in self.conditions if isinstance(each, Listed))
         return "".join(f" #{digest:016x}" for digest in lists)
 

@@ -283,7 +283,7 @@ def describe(config: Config, *, only_changed: bool = False) -> list[str]:
 
 
 def _robots_name(row: Setting, value: object) -> str:
-    """What robots.txt calls the crawler, after the help of UserAgent; empty for other settings."""
+    """The name of the crawler in robots.txt, for the help of UserAgent; else empty."""
     if row.attribute != "user_agent":
         return ""
     name = product_token(str(value))

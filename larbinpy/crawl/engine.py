@@ -77,7 +77,7 @@ class Engine:
         return f"<Engine {self._mode} {' '.join(map(repr, stages))}>"
 
     def __str__(self) -> str:
-        """What goes on now, in words (`debug`)."""
+        """The present state in words, for `debug`."""
         state = self._mode.state(self._frontier.owed).value
         busy, free = self._fetcher.busy, self._fetcher.free
         queues = ", ".join(f"{name} {count:,}" for name, count in self._frontier.queues().items())

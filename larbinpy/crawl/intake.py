@@ -343,7 +343,7 @@ class Intake:
 
         One that has not changed was wanted before.
         """
-        # What a kept page shows belongs to that.
+        # A requisite belongs to the page that shows it.
         if parsed.noindex and obeyed == "on" and not page.url.requisite:
             return "noindex"
         if not self._config.specific_search or page.not_modified:

@@ -68,7 +68,7 @@ class SiteConfigs:
         return self.for_url(url).max_page_size
 
     def robots_meta(self, url: Url) -> str:
-        """What is obeyed of the directives to robots in pages; nothing with ignoreRobots."""
+        """robotsMeta for `url`: "off" with ignoreRobots."""
         config = self.for_url(url)
         return "off" if config.ignore_robots else config.robots_meta
 

@@ -167,7 +167,7 @@ def test_the_line_and_the_text_of_a_link_are_known(tmp_path: Path) -> None:
 
 def test_known_faults_that_are_none_any_more_are_named(tmp_path: Path) -> None:
     known = tmp_path / "known.txt"
-    known.write_text(f"# ours\n\n{url('a')}#b\n  {url('old')}\n")
+    known.write_text(f"\ufeff# ours\n\n{url('a')}#b\n  {url('old')}\n")
     found = checks(tmp_path, {"a": '<a href="#b">x</a>'}, known=str(known))
     assert [link.group for link in found.links] == [Group.KNOWN]
     assert found.mended == [url("old")]

@@ -176,7 +176,7 @@ def judging_of(folder: Path) -> Judging:
     known: dict[str, None] = {}
     if judges.get("known"):
         try:
-            text = Path(judges["known"]).read_text("utf-8", "replace")
+            text = Path(judges["known"]).read_text("utf-8-sig", "replace")
         except OSError as error:
             raise UserError(f"knownFaults {what_failed(error)}") from None
         lines = (line.strip() for line in text.splitlines())
