@@ -19,6 +19,7 @@ The packages; each imports only from those above it:
     database/                    the content database: what a page says, its indexer, its search,
                                  when a page is worth another visit
     output/                      output modes (save, mirror, WARC, stats, database), crawl log
+    render/                      pages that scripts make: a browser, and what it gets
     observe/                     snapshot and report of a crawl, the status of one URL
     console/                     input port, status page, metrics, progress
     crawl/                       assembly of a crawl, the engine's turn, its control and end

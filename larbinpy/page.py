@@ -557,6 +557,22 @@ def declared_type(headers: Sequence[tuple[str, str]]) -> tuple[str, str | None]:
     return "", None
 
 
+@dataclass(frozen=True, slots=True)
+class Rendering:
+    """What became of a page in a browser (render)."""
+
+    #: The body as it was received.
+    raw: bytes = field(repr=False)
+    #: Milliseconds in the browser, the waits for its requests included.
+    ms: int
+    #: What was refused to it: the number of requests by reason.
+    refused: Mapping[str, int] = field(default_factory=dict)
+    #: URLs that it turned to, or opened in a window.
+    leads: tuple[str, ...] = ()
+    #: Why the raw page was kept; empty if it was rendered.
+    why: str = ""
+
+
 def _unread(page: object) -> Any:
     raise AttributeError("only the plug of a program gets pages with title, text and select")
 
@@ -600,6 +616,8 @@ class Page:
     request: bytes = b""
     #: What follows the body of a sitemap that is longer than maxPageSize, packed (zlib).
     rest: bytes = b""
+    #: What became of it in a browser; None if it was in none. `body` is then what it has become.
+    rendering: Rendering | None = None
     #: Reads what it says, for `title`, `text` and `select`; the plug of a program gets it.
     read: "Callable[[Page], Any]" = field(default=_unread, repr=False, compare=False)
     _said: Any = field(default=None, init=False, repr=False, compare=False)

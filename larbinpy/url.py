@@ -401,7 +401,7 @@ def host_of(url: str) -> str:
 
 @dataclass(frozen=True)
 class Ask:
-    """A request of a login. Redirects are not followed by themselves."""
+    """A request of a login, or of a page in a browser. Redirects are not followed by themselves."""
 
     href: str
     #: The body of a POST; None for a GET.
@@ -428,6 +428,8 @@ class Aim(Enum):
     PROBE = auto()
     #: The reply to a request of a login.
     LOGIN = auto()
+    #: What a page asks for that a browser has.
+    PART = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -435,10 +437,10 @@ class Purpose:
     """What a URL is fetched for: `PAGE`, `SITEMAP`, `GUESS`, or as a preliminary request."""
 
     aim: Aim
-    #: The key of the site that needs a preliminary request before its URLs may be fetched. None for
-    #: a URL of the crawl.
+    #: The key of the site that needs a preliminary request before its URLs may be fetched, or that
+    #: of the page that has a part. None for a URL of the crawl.
     owner: str | None = None
-    #: The request of a login; None for others.
+    #: The request of a login or of a part; None for others.
     ask: Ask | None = field(default=None, repr=False)
 
 

@@ -65,7 +65,7 @@ from larbinpy.config.kinds import (
     size,
 )
 from larbinpy.config.patterns import DROPPED, HostPattern
-from larbinpy.config.rule import ACCEPT, REJECT, Rule
+from larbinpy.config.rule import ACCEPT, REJECT, RENDERED, Rule
 
 #: The largest depth, in links.
 MOST_DEPTH = 10**6
@@ -319,6 +319,28 @@ class Config:
         "specificSet",
         SPECIFIC,
         "media types to keep, each with an extension to fetch first",
+    )
+    render: tuple[str, ...] = settings(
+        "render",
+        RENDERED,
+        "read pages that match in a browser: auto for those that are empty without scripts, or a "
+        "pattern as for accept; repeatable",
+    )
+    render_browser: str | None = setting(
+        "renderBrowser", FILE, None, "Chromium to use, if not the one that is found"
+    )
+    render_time: float = setting(
+        "renderTime", duration(0.1), 8.0, "time that the scripts of a page have, waits not counted"
+    )
+    render_wait: float = setting(
+        "renderWait",
+        duration(),
+        0.0,
+        "time between the requests of a page in the browser to one server; 0 is a twentieth of "
+        "waitDuration, at least 0.1 s",
+    )
+    render_post: bool = setting(
+        "renderPost", SWITCH, False, "let pages in the browser send data to their own site"
     )
     page_no_duplicate: bool = setting(
         "pageNoDuplicate", SWITCH, False, "drop pages whose content was seen already"

@@ -404,3 +404,19 @@ def _kind(accept: bool) -> ValueKind[Rule]:
 
 ACCEPT = _kind(True)
 REJECT = _kind(False)
+
+#: Stands for the pages that are empty without scripts.
+AUTO = "auto"
+
+
+def _rendered(text: str) -> str:
+    text = text.strip()
+    if text.lower() == AUTO:
+        return AUTO
+    if parse_rule(True, text).beyond_url:
+        raise ValueError("a pattern of URLs alone: no depth, hops, type or size")
+    return text
+
+
+#: Pages that a browser reads: a pattern, or `AUTO`.
+RENDERED: ValueKind[str] = ValueKind("PATTERN", _rendered, quote, spaced=True)

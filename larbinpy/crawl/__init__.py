@@ -11,6 +11,7 @@ sites         the configuration of each site
 sessions      the sessions of sites with a login
 intake        reads fetched pages and takes them to the outputs and the frontier
 link_check    requests and replies of checkLinks
+rendering     pages that a browser reads, on their way to it and back
 own_plug      the plug of the calling program: what it may decide, and its exceptions
 control       commands to a running crawl, the values that they change, and its ports
 ending        when and why a crawl ends

@@ -29,6 +29,7 @@ from larbinpy.crawl.parts import (
     KINDS,
     Display,
     HoursListener,
+    Kinds,
     SettingsBySite,
     make_frontier,
     open_sessions,
@@ -232,7 +233,7 @@ class Assembly:
             context,
             self._site_settings,
             own.wants if isinstance(own, LinkFilter) else None,
-            self._part.kinds,
+            self._kinds(),
             self._part.is_own,
             self.sessions,
             self._probes,
@@ -243,6 +244,13 @@ class Assembly:
         self._settings = LiveSettings(
             context, fixed, self.mode, self._site_settings, self.frontier, network.fetcher
         )
+
+    def _kinds(self) -> Kinds:
+        if not self._context.config.render:
+            return self._part.kinds
+        from larbinpy.render.turns import RenderingIPSites
+
+        return self._part.kinds._replace(ip_sites=RenderingIPSites)
 
     def _is_read(self, url: Url) -> bool:
         """Whether the reply to `url` is read: a check of links only asks for most URLs."""
@@ -375,6 +383,11 @@ class Assembly:
             judge, intake = CheckJudge, CheckIntake
         if isinstance(self._own_output, RequestChanger):
             requests = ChangedRequests(requests, self._own_output)
+        if config.render:
+            from larbinpy.crawl.rendering import PartRequests, rendering
+
+            requests = PartRequests(requests, network, self._site_configs.most_bytes, login_headers)
+            intake = rendering(intake)
         visits = [self._revisiting] if self._revisiting else []
         return requests, intake(
             context,
@@ -401,6 +414,12 @@ class Assembly:
             listeners.append(HoursListener(self._site_settings, context.wall))
         member.take_turns(network, self._wait_duration, context.config.wait_by)
         requests, intake = self._make_page_stages()
+        if context.config.render:
+            from larbinpy.crawl.rendering import make_renderer
+
+            listeners.append(
+                make_renderer(context, self.frontier, network, self.mode, requests, intake)
+            )
         self.engine = Engine(
             context,
             self.mode,

@@ -168,8 +168,9 @@ class Engine:
         mode = self._mode
         if mode.paused or mode.draining or self._stalled or self._feeder.holds:
             return 0
-        free = self._fetcher.free - self._intake.busy
-        most, under_way = mode.most_pages, self._fetcher.busy + self._intake.busy
+        held = self._intake.busy + self._intake.away
+        free = self._fetcher.free - held
+        most, under_way = mode.most_pages, self._fetcher.busy + held
         if most is not None:
             free = min(free, most - self._stats.success - under_way)
         if mode.limit_kept:

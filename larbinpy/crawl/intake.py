@@ -161,6 +161,9 @@ class Intake:
     in the queue again, and the next `step` continues with it.
     """
 
+    #: Pages that are elsewhere, and come back to be read.
+    away = 0
+
     def __init__(
         self,
         context: Context,

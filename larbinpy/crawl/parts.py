@@ -155,6 +155,7 @@ class Kinds(NamedTuple):
     sequencer: Callable[[Store, int, FrontierSizes], Sequencer] = Sequencer
     counts: type[SiteCounts] = SiteCounts
     seen: type[Seen] = Seen
+    ip_sites: type[IPSites] = IPSites
 
 
 #: Those of a crawl of one process.
@@ -178,7 +179,7 @@ def make_frontier(
     """
     config, folder, sizes = context.config, context.folder, context.tuning.frontier
     is_public = context.tuning.is_public
-    ip_sites = IPSites(site_settings.usual, config.wait_by, config.pages_connexions, sizes)
+    ip_sites = kinds.ip_sites(site_settings.usual, config.wait_by, config.pages_connexions, sizes)
     counts = kinds.counts(folder)
     sites = SiteLifecycle(
         site_settings.of,

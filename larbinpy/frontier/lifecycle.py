@@ -483,6 +483,10 @@ class SiteLifecycle:
         self.decided: deque[Page] = deque()
         self.retried = 0
 
+    def serve(self, aim: Aim, step: Step) -> None:
+        """Give the replies to preliminary requests with this aim to `step`."""
+        self._steps[aim] = step
+
     @property
     def robots_fetched(self) -> int:
         """Requests for robots.txt that a server answered."""

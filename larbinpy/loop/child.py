@@ -5,11 +5,11 @@ import re
 import select
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from larbinpy.loop.poller import READ, Poller
+from larbinpy.loop.poller import READ, WRITE, Poller
 
 _HOME = str(Path(__file__).resolve().parents[2])
 
@@ -64,7 +64,9 @@ class Piped:
         *,
         stderr: int | None = None,
         start_new_session: bool = False,
+        variables: Mapping[str, str] | None = None,
     ) -> None:
+        """`variables` are added to its environment."""
         self._poller = poller
         self._heard = heard
         self.process = subprocess.Popen(
@@ -72,12 +74,14 @@ class Piped:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=stderr,
-            env=environment(),
+            env=environment() | dict(variables or {}),
             start_new_session=start_new_session,
             bufsize=0,
         )
         assert self.process.stdin is not None and self.process.stdout is not None
         self._input, self._output = self.process.stdin, self.process.stdout
+        # What `write` could not send yet.
+        self._unsent = bytearray()
         for pipe in (self._input, self._output):
             os.set_blocking(pipe.fileno(), False)
         self.listen(poller)
@@ -100,6 +104,27 @@ class Piped:
             return os.write(self._input.fileno(), data)
         return 0
 
+    def write(self, data: bytes) -> None:
+        """Send all of `data`, as soon as its pipe has room for it."""
+        if self._unsent:
+            self._unsent += data
+            return
+        sent = self.send(data)
+        if sent < len(data):
+            self._unsent += data[sent:]
+            self._poller.register(self._input.fileno(), WRITE, lambda fd, events: self._write_on())
+
+    def _write_on(self) -> None:
+        sent = self.send(bytes(self._unsent[:_CHUNK]))
+        del self._unsent[:sent]
+        if not self._unsent or self.process.poll() is not None:
+            self._poller.unregister(self._input.fileno())
+
+    @property
+    def unsent(self) -> int:
+        """Bytes that wait for room in its pipe."""
+        return len(self._unsent)
+
     def _read(self) -> None:
         try:
             data = os.read(self.fd, _CHUNK)
@@ -107,9 +132,14 @@ class Piped:
             return
         self._heard(data)
 
+    def _stop_listening(self) -> None:
+        self._poller.unregister(self.fd)
+        if self._unsent:
+            self._poller.unregister(self._input.fileno())
+
     def close(self, patience: float) -> int:
         """Close its input and wait for its end, which comes in `patience` seconds; its status."""
-        self._poller.unregister(self.fd)
+        self._stop_listening()
         self._input.close()
         status = collect(self.process, patience)
         self._output.close()
@@ -117,7 +147,7 @@ class Piped:
 
     def kill(self) -> None:
         """Kill it, without waiting for its end."""
-        self._poller.unregister(self.fd)
+        self._stop_listening()
         self.process.kill()
         self._input.close()
         self._output.close()

@@ -122,6 +122,7 @@ OURS = (
     "lower_case_names",
     "probe_soft_404",
     "purge",
+    "render_post",
     "seed_rules",
 )
 

@@ -1,0 +1,173 @@
+"""Pages that a browser reads (render): how they leave the crawl's way, and come back to it.
+
+A page is fetched as any other. When it has arrived, its request ends, and a browser gets its bytes;
+the document that it becomes is then read as the page. Until then it is owed: after a kill it is
+fetched again.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from larbinpy.config import Config
+from larbinpy.config.rule import AUTO, parse_rule
+from larbinpy.context import Context
+from larbinpy.crawl.intake import Intake
+from larbinpy.crawl.link_check import CheckIntake
+from larbinpy.crawl.mode import Mode
+from larbinpy.crawl.network import Network
+from larbinpy.crawl.request_options import any_reply
+from larbinpy.crawl.requests import RequestMaker
+from larbinpy.crawl.sites import SiteConfigs
+from larbinpy.fetch.options import Request
+from larbinpy.frontier.frontier import Frontier
+from larbinpy.frontier.rules import Rules
+from larbinpy.frontier.site import NamedSite
+from larbinpy.loop.steps import run_to_end
+from larbinpy.page import Outcome, Page
+from larbinpy.parse import Parsed, is_filled_by_script, read_in_steps, to_pages
+from larbinpy.render.parts import RequestDesk
+from larbinpy.render.renderer import Renderer
+from larbinpy.render.turns import PartStep, RenderingIPSites
+from larbinpy.url import PAGE, Aim, Url
+
+#: The wait of parts, as a share of that of pages, and at least (s).
+_SHARE, _LEAST = 20, 0.1
+_HTML = frozenset({"text/html", "application/xhtml+xml"})
+#: Links to pages of a page that is empty without scripts.
+_FEW_LINKS = 2
+
+
+def part_wait(config: Config) -> Callable[[NamedSite], float]:
+    """The seconds between two requests of pages in the browser to one site."""
+    if config.render_wait:
+        return lambda site: config.render_wait
+    return lambda site: max(site.pace.delay / _SHARE, _LEAST)
+
+
+class Choice:
+    """Which pages a browser reads (render)."""
+
+    def __init__(self, config: Config) -> None:
+        self.auto = AUTO in config.render
+        patterns = [parse_rule(True, text) for text in config.render if text != AUTO]
+        self._rules = Rules(patterns)
+
+    def takes(self, page: Page, agent: str) -> bool:
+        """Whether a page that was fetched is read by a browser; `agent` is our name."""
+        if page.outcome is not Outcome.SUCCESS or page.url.purpose is not PAGE:
+            return False
+        if page.type not in _HTML or page.truncated or page.misread or page.url.requisite:
+            return False
+        if page.not_modified:
+            return False
+        if self._rules.decide(page.url.href, None, None).rule is not None:
+            return True
+        return self.auto and b"<script" in page.body and _is_empty(page, agent)
+
+
+def _is_empty(page: Page, agent: str) -> bool:
+    parsed = run_to_end(read_in_steps(page, agent))
+    return len(to_pages(parsed.links)) <= _FEW_LINKS and is_filled_by_script(page)
+
+
+class PartRequests:
+    """Makes the requests for parts of pages; `requests` makes all others."""
+
+    def __init__(
+        self,
+        requests: RequestMaker,
+        network: Network,
+        most_bytes: Callable[[Url], int],
+        login_headers: Callable[[Url], Sequence[str]] | None,
+    ) -> None:
+        self._requests = requests
+        self._options = network.options.for_url
+        self._most_bytes = most_bytes
+        self._login_headers = login_headers
+
+    def make(self, url: Url, address: str) -> Request:
+        ask = url.purpose.ask
+        if url.purpose.aim is not Aim.PART or ask is None:
+            return self._requests.make(url, address)
+        options = self._options(url)
+        if ask.body is not None:
+            options = replace(options, body=ask.body)
+        login = () if self._login_headers is None else self._login_headers(url)
+        headers = (*ask.headers, *login)
+        return Request(url, address, any_reply, self._most_bytes(url), options, headers)
+
+
+class RenderIntake(Intake):
+    """Takes pages to the browser before they are read."""
+
+    def __init__(
+        self, context: Context, sites: SiteConfigs, frontier: Frontier, *rest: Any
+    ) -> None:
+        super().__init__(context, sites, frontier, *rest)
+        self._choice = Choice(context.config)
+        #: Set before the first turn.
+        self.renderer: Renderer
+
+    @property
+    def away(self) -> int:  # type: ignore[override]
+        return self.renderer.away
+
+    def _process(self, page: Page, now: float) -> None:
+        if page.rendering is None and self._choice.takes(page, self._sites.agent(page.url)):
+            turns = self._frontier.ip_sites
+            assert isinstance(turns, RenderingIPSites)
+            turns.land(page, now, self._wall())
+            self.renderer.put(page)
+        else:
+            super()._process(page, now)
+
+    def back(self, page: Page) -> None:
+        """Take a page from the browser."""
+        self._landed.append(page)
+
+    def _is_filled_by_scripts(self, page: Page, parsed: Parsed) -> bool:
+        if page.rendering is not None and not page.rendering.why:
+            return False
+        return super()._is_filled_by_scripts(page, parsed)
+
+
+class CheckRenderIntake(RenderIntake, CheckIntake):
+    """The same for a link check."""
+
+
+def rendering(intake: type[Intake]) -> type[RenderIntake]:
+    """The intake that takes pages to the browser instead of `intake`."""
+    return CheckRenderIntake if issubclass(intake, CheckIntake) else RenderIntake
+
+
+def make_renderer(
+    context: Context,
+    frontier: Frontier,
+    network: Network,
+    mode: Mode,
+    requests: RequestMaker,
+    intake: Intake,
+) -> Renderer:
+    """The renderer of a crawl, whose browser is started. Raises ConfigError."""
+    config, turns = context.config, frontier.ip_sites
+    assert isinstance(turns, RenderingIPSites) and isinstance(intake, RenderIntake)
+    turns.part_wait = part_wait(config)
+    step = PartStep(frontier.lifecycle, turns)
+    frontier.lifecycle.serve(Aim.PART, step)
+    fetcher = network.fetching
+
+    def open_parts(now: float) -> float | None:
+        while not (mode.paused or mode.draining) and fetcher.free:
+            due = step.take(now)
+            if due is None:
+                break
+            fetcher.start(requests.make(*due), now)
+        return turns.next_part
+
+    parts = RequestDesk(frontier.scope, step.ask, lambda site: config.render_post)
+    step.arrived = lambda page: parts.arrived(page, context.clock())
+    renderer = Renderer(context, parts, intake.back, open_parts)
+    intake.renderer = renderer
+    renderer.browser.open()
+    return renderer

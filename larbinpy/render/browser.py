@@ -1,0 +1,300 @@
+"""The browser: a child process without a network, which is started again when it ends.
+
+Nothing that it does itself reaches a server. Where the system allows it, it has a network namespace
+of its own with nothing in it; in any case each name is unknown to it, and its proxy is a closed
+port. As root it runs as another user, since its sandbox is never switched off.
+"""
+
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from larbinpy.config import ConfigError
+from larbinpy.context import Context
+from larbinpy.loop.child import Piped, environment
+from larbinpy.loop.poller import Poller
+from larbinpy.loop.steps import Backoff
+from larbinpy.render.pipe import DevTools, Happened, PipeError
+
+#: Names of browsers that speak the protocol, and Debian's package of the first.
+_NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome")
+_PACKAGE = "chromium"
+#: Seconds for the first start.
+_STARTING = 60.0
+#: Bytes of memory of its own that one process of the browser may take, and all together.
+MOST_OF_ONE, MOST_OF_ALL = 768 << 20, 3 << 30
+#: Seconds between two looks at its memory.
+_LOOK = 1.0
+#: Megabytes of the objects of a page's scripts.
+_HEAP = 512
+#: The user that a browser runs as that root starts.
+_USER = "nobody"
+
+_FLAGS = (
+    "--headless=new",
+    "--remote-debugging-pipe",
+    "--no-startup-window",
+    "--no-first-run",
+    "--no-default-browser-check",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--mute-audio",
+    "--hide-scrollbars",
+    # No way out: names, proxies, and what would pass by both.
+    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--proxy-server=127.0.0.1:9",
+    "--proxy-bypass-list=<-loopback>",
+    "--disable-quic",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--dns-prefetch-disable",
+    "--no-pings",
+    # Nothing that a browser does for its user.
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-component-extensions-with-background-pages",
+    "--disable-client-side-phishing-detection",
+    "--disable-default-apps",
+    "--disable-domain-reliability",
+    "--disable-extensions",
+    "--disable-sync",
+    "--disable-breakpad",
+    "--disable-crash-reporter",
+    "--metrics-recording-only",
+    "--no-service-autorun",
+    "--password-store=basic",
+    "--use-mock-keychain",
+    # A page and its frames share a process, and pages in the background do not wait.
+    "--disable-site-isolation-trials",
+    "--disable-background-timer-throttling",
+    "--disable-backgrounding-occluded-windows",
+    "--disable-renderer-backgrounding",
+    "--disable-hang-monitor",
+    "--disable-prompt-on-repost",
+    "--disable-back-forward-cache",
+    "--disable-features=IsolateOrigins,site-per-process,HttpsUpgrades,HttpsFirstBalancedMode"
+    ",Translate,MediaRouter,DialMediaRouteProvider,OptimizationHints,WebRtcHideLocalIpsWithMdns"
+    ",AcceptCHFrame,InterestFeedContentSuggestions,CertificateTransparencyComponentUpdater"
+    ",AutofillServerCommunication,PrivacySandboxSettings4,LocalNetworkAccessChecks"
+    ",BlockInsecurePrivateNetworkRequests,SpareRendererForSitePerProcess,Prerender2",
+    f"--js-flags=--max-old-space-size={_HEAP}",
+)
+
+
+def find_browser(named: str | None) -> str:
+    """The path of the browser (renderBrowser, or one of those known). Raises ConfigError."""
+    if named:
+        if os.access(named, os.X_OK) and os.path.isfile(named):
+            return named
+        raise ConfigError(f"renderBrowser {named}: no program that can be run")
+    found = next(filter(None, map(shutil.which, _NAMES)), None)
+    if found is None:
+        raise ConfigError(
+            f"render: no browser is found; on Debian: apt-get install {_PACKAGE}"
+            " (or name one with renderBrowser)"
+        )
+    return found
+
+
+def _runs(command: list[str]) -> bool:
+    """Whether a command works here, which does nothing."""
+    with suppress(OSError, subprocess.TimeoutExpired):
+        ended = subprocess.run(
+            [*command, "true"],
+            capture_output=True,
+            timeout=10,
+            check=False,
+            env=environment(),
+        )
+        return ended.returncode == 0
+    return False
+
+
+def wrapping() -> tuple[list[str], int | None]:
+    """The command before that of the browser, and the user who runs it; None for our own.
+
+    Raises ConfigError as root if there is no other user.
+    """
+    if os.geteuid():
+        alone = ["unshare", "--user", "--net", "--map-current-user"]
+        return (alone if _runs(alone) else []), None
+    try:
+        user = pwd.getpwnam(_USER)
+    except KeyError:
+        raise ConfigError(f"render: as root, a browser needs the user {_USER}") from None
+    drop = ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups"]
+    if not _runs(drop):
+        raise ConfigError("render: start the crawl as another user than root, for the browser")
+    alone = ["unshare", "--net"]
+    return ([*alone, *drop] if _runs([*alone, *drop]) else drop), user.pw_uid
+
+
+#: The two pipes become those that Chromium expects.
+_PIPES = ["/bin/sh", "-c", 'exec "$@" 3<&0 4>&1 0</dev/null 1>&2', "sh"]
+
+
+class Browser:
+    """The browser of a crawl. `gone` is called with the reason when it has ended."""
+
+    def __init__(
+        self, context: Context, named: str | None, happened: Happened, gone: Callable[[str], None]
+    ) -> None:
+        """Raises ConfigError if it cannot be run on this system."""
+        self._poller = context.poller
+        self._clock = context.clock
+        self._gone = gone
+        self._program = find_browser(named)
+        self._wrapping, self._user = wrapping()
+        self.devtools = DevTools(happened)
+        self._child: Piped | None = None
+        self._profile: Path | None = None
+        self._backoff = Backoff()
+        self._look_at = 0.0
+        #: Whether it takes commands.
+        self.ready = False
+        #: Starts so far, and bytes of memory of its own at the last look.
+        self.starts = self.memory = 0
+        #: Why it ended last; empty if it never did.
+        self.why = ""
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether it has a network namespace of its own."""
+        return "--net" in self._wrapping
+
+    def open(self) -> None:
+        """Start it, and wait until it takes commands. Raises ConfigError if it does not."""
+        self.start()
+        poller, until = Poller(), self._clock() + _STARTING
+        if self._child is not None:
+            self._child.listen(poller)
+        while not self.ready and self._child is not None and self._clock() < until:
+            poller.wait(until - self._clock())
+        poller.close()
+        if not self.ready:
+            self.close()
+            raise ConfigError(f"render: {self._program} does not start: {self.why or 'no answer'}")
+
+    def start(self) -> None:
+        """Start it, without waiting."""
+        self._profile = Path(tempfile.mkdtemp(prefix="larbinpy-render-"))
+        if self._user is not None:
+            os.chown(self._profile, self._user, -1)
+        command = [*self._wrapping, *_PIPES, self._program, *_FLAGS]
+        command.append(f"--user-data-dir={self._profile}")
+        self.starts += 1
+        with (self._profile / "messages").open("wb") as messages:
+            self._child = Piped(
+                self._poller,
+                command,
+                self._heard,
+                stderr=messages.fileno(),
+                start_new_session=True,
+                variables={"HOME": str(self._profile)},
+            )
+        self.devtools.attach(self._child)
+        attach = {"autoAttach": True, "waitForDebuggerOnStart": True, "flatten": True}
+        self.devtools.send("Target.setAutoAttach", attach, replied=self._started)
+
+    def _started(self, result: object) -> None:
+        self.ready = result is not None
+
+    def _heard(self, data: bytes) -> None:
+        if not data:
+            self._end(self._last_words() or "it ended")
+            return
+        try:
+            self.devtools.heard(data)
+        except PipeError as error:
+            self._end(str(error))
+
+    def _last_words(self) -> str:
+        """The last message of a browser that has ended which tells why."""
+        if self._profile is None:
+            return ""
+        with suppress(OSError):
+            lines = (self._profile / "messages").read_text(errors="replace").splitlines()
+            fatal = [line for line in lines if ":FATAL:" in line or "No usable sandbox" in line]
+            if fatal:
+                return fatal[-1].rpartition("] ")[2][:200]
+        return ""
+
+    def kill(self, why: str) -> None:
+        """End it at once."""
+        if self._child is not None:
+            self._end(why)
+
+    def _end(self, why: str) -> None:
+        self.why = why
+        self._stop()
+        self._backoff.failed(self._clock())
+        self._gone(why)
+
+    def _stop(self) -> None:
+        self.ready = False
+        child, self._child = self._child, None
+        if child is not None:
+            for pid in self._processes(child.process.pid):
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+            child.kill()
+            child.process.wait()
+        self.devtools.drop()
+        if self._profile is not None:
+            shutil.rmtree(self._profile, ignore_errors=True)
+            self._profile = None
+
+    def step(self, now: float) -> None:
+        """Start it again, or look at its memory, if that is due."""
+        self.devtools.tend()
+        if self._child is None:
+            if now >= self._backoff.due:
+                self.start()
+        elif now >= self._look_at:
+            self._look_at = now + _LOOK
+            self._look()
+
+    @property
+    def deadline(self) -> float:
+        """When to call `step` again."""
+        return self._backoff.due if self._child is None else self._look_at
+
+    def _look(self) -> None:
+        """Kill a process that is too large, or all of them if they are together."""
+        assert self._child is not None
+        sizes = {pid: _own_memory(pid) for pid in self._processes(self._child.process.pid)}
+        self.memory = sum(sizes.values())
+        if self.memory > MOST_OF_ALL:
+            self.kill(f"it took more than {MOST_OF_ALL >> 20} MB")
+            return
+        for pid, size in sizes.items():
+            if size > MOST_OF_ONE and pid != self._child.process.pid:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+
+    @staticmethod
+    def _processes(session: int) -> Iterator[int]:
+        """The processes of the session that the browser leads."""
+        for name in os.listdir("/proc"):
+            if name.isdecimal():
+                with suppress(OSError):
+                    if os.getsid(int(name)) == session:
+                        yield int(name)
+
+    def close(self) -> None:
+        """End it, and remove all that it has stored."""
+        self._stop()
+
+
+def _own_memory(pid: int) -> int:
+    """Bytes of memory that a process shares with no other."""
+    with suppress(OSError, ValueError, IndexError):
+        fields = Path(f"/proc/{pid}/statm").read_text().split()
+        return (int(fields[1]) - int(fields[2])) * os.sysconf("SC_PAGE_SIZE")
+    return 0

@@ -1,0 +1,76 @@
+"""The scripts that run in pages, and the document that a page has become."""
+
+from codecs import BOM_UTF8
+
+#: Before any script of a page: shadow roots are open, so that the document can be read whole.
+OPEN_ROOTS = """
+(() => {
+  const attach = Element.prototype.attachShadow;
+  Element.prototype.attachShadow = function attachShadow(init) {
+    return attach.call(this, {...init, mode: "open"});
+  };
+})()
+"""
+
+#: Returns the document as HTML, as it is seen: with shadow roots, with the rules that scripts added
+#: to style sheets, without scripts and what is shown only without them. It changes the document.
+READ = r"""
+(() => {
+  const roots = [document];
+  const collect = (root) => {
+    for (const each of root.querySelectorAll("*")) {
+      if (each.shadowRoot) { roots.push(each.shadowRoot); collect(each.shadowRoot); }
+    }
+  };
+  collect(document);
+  const data = /^(?:application\/(?:[\w.-]+\+)?json|text\/(?:x-)?template|text\/html)\b/i;
+  for (const root of roots) {
+    for (const each of root.querySelectorAll("script")) {
+      if (!data.test(each.type)) each.remove();
+    }
+    const hidden = "noscript, link[rel~=modulepreload i], link[rel~=preload i][as=script i],"
+      + " meta[http-equiv=content-security-policy i]";
+    for (const each of root.querySelectorAll(hidden)) each.remove();
+    for (const each of root.querySelectorAll("*")) {
+      for (const name of each.getAttributeNames()) {
+        if (/^on/i.test(name)) each.removeAttribute(name);
+      }
+    }
+    const rules = (sheet) => {
+      try { return Array.from(sheet.cssRules, (rule) => rule.cssText).join("\n"); }
+      catch { return ""; }
+    };
+    for (const each of root.querySelectorAll("style")) {
+      if (each.sheet && !each.textContent.trim()) each.textContent = rules(each.sheet);
+    }
+    const adopted = (root.adoptedStyleSheets || []).map(rules).filter(Boolean);
+    if (adopted.length) {
+      const style = document.createElement("style");
+      style.textContent = adopted.join("\n");
+      (root.head || root).append(style);
+    }
+  }
+  const top = document.documentElement;
+  if (!top) return "";
+  const here = location.href.split("#")[0];
+  if (document.baseURI.split("#")[0] === here && !document.querySelector("base")
+      && document.head && globalThis.performance) {
+    const first = performance.getEntriesByType("navigation")[0];
+    const folder = (href) => href.split(/[?#]/)[0].replace(/[^/]*$/, "");
+    if (first && folder(first.name) !== folder(here)) {
+      const base = document.createElement("base");
+      base.href = here;
+      document.head.prepend(base);
+    }
+  }
+  const doctype = document.doctype ? new XMLSerializer().serializeToString(document.doctype) : "";
+  const shell = top.cloneNode(false).outerHTML.match(/^([^]*)(<\/[^<]*>)$/);
+  const inner = top.getHTML({serializableShadowRoots: true, shadowRoots: roots.slice(1)});
+  return `${doctype}${doctype ? "\n" : ""}${shell[1]}${inner}${shell[2]}\n`;
+})()
+"""
+
+
+def body_of(text: str) -> bytes:
+    """The document as a body, with a mark that says the encoding, whatever else does."""
+    return BOM_UTF8 + text.encode(errors="replace")

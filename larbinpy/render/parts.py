@@ -1,0 +1,239 @@
+"""What each request of a page in the browser gets.
+
+Nothing leaves but by the crawl: a GET or HEAD for something that is needed to show the page, within
+the scope of requisites. The rest of the decisions are those of any URL: see `turns`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from larbinpy.frontier.scope import Candidate, Scope
+from larbinpy.page import Outcome, Page
+from larbinpy.parse import Kind
+from larbinpy.render.answers import Answers, answer_of, fulfilment
+from larbinpy.render.pipe import Values
+from larbinpy.render.tab import MOST_REQUESTS, Tab, Visit
+from larbinpy.url import Aim, Ask, Purpose, Url, as_sent, resolve, site_of
+
+#: Kinds of links by the browser's types of resources; all others are requisites.
+_KINDS = {"Stylesheet": Kind.SHEET, "Image": Kind.IMAGE}
+#: Types that no document needs; the crawl itself fetches them if they are wanted (requisites).
+_UNNEEDED = frozenset({"Font", "Media", "TextTrack", "Manifest", "Prefetch"})
+#: Takes the place of images.
+_PIXEL = bytes.fromhex(
+    "47494638396101000100800000000000ffffff21f90401000000002c000000000100010000020144003b"
+)
+_IMAGE = fulfilment(
+    200,
+    [("content-type", "image/gif"), ("access-control-allow-origin", "*")],
+    _PIXEL,
+)
+#: Headers of requests that are not those of this crawl, or of its choice.
+_NOT_SENT = frozenset(
+    {"accept-encoding", "accept-language", "connection", "content-length", "cookie", "host"}
+    | {"user-agent", "from", "referer", "range", "upgrade-insecure-requests", "te", "upgrade"}
+    | {"proxy-authorization", "keep-alive", "transfer-encoding", "expect", "trailer"}
+    | {"if-none-match", "if-modified-since", "if-range", "cache-control", "pragma"}
+)
+#: Characters of a header that is passed on, and headers of one request.
+_LONGEST_HEADER, _MOST_HEADERS = 2000, 30
+#: Bytes of a body that is sent.
+_LONGEST_BODY = 1 << 20
+
+#: The reasons of refusals, by the outcome of a part that was not fetched.
+_WORDS = {
+    Outcome.FORBIDDEN_ROBOTS: "robots.txt",
+    Outcome.FAST_ROBOTS: "robots.txt",
+    Outcome.PRIVATE_ADDRESS: "privateAddress",
+}
+
+
+class Waiter(NamedTuple):
+    """A request of a page that waits for an answer."""
+
+    tab: Tab
+    visit: Visit
+    session: str
+    values: Values
+
+
+class RequestDesk:
+    """Decides about each request of pages, and gives the answers."""
+
+    def __init__(
+        self,
+        scope: Scope,
+        ask: Callable[[Url, float], None],
+        posts: Callable[[str], bool],
+    ) -> None:
+        """`ask` fetches a part; `posts` is whether pages of a site may send data to it."""
+        self._scope = scope
+        self._ask = ask
+        self._posts = posts
+        self._answers = Answers()
+        # Those that wait, by what they asked for; and that, by the id of the URL under way.
+        self._waiting: dict[str, list[Waiter]] = {}
+        self._keys: dict[int, tuple[str, str, Url]] = {}
+        #: Requests of pages: fetched, answered by what was fetched before, and refused.
+        self.fetched = self.shared = self.refused = 0
+
+    def asked(self, tab: Tab, session: str, values: Values, now: float) -> None:
+        """Answer a request, at once or later."""
+        visit = tab.visit
+        assert visit is not None
+        request, kind = values["request"], values.get("resourceType", "")
+        if tab.is_own_document(values) and self._is_own(tab, visit, session, values):
+            return
+        if _is_image(request, kind):
+            tab.answer(session, values, visit, _IMAGE)
+            return
+        if request["method"] == "OPTIONS":
+            tab.answer(session, values, visit, _preflight(request["headers"]))
+            return
+        why = self._why_not(tab, visit, request, kind)
+        if why:
+            self._refuse(Waiter(tab, visit, session, values), why)
+            return
+        self._get(Waiter(tab, visit, session, values), now)
+
+    def _is_own(self, tab: Tab, visit: Visit, session: str, values: Values) -> bool:
+        """Whether a request for the document of the page is decided: its bytes, or a refusal.
+
+        A page that loads itself again is fetched again; it turns to no other page.
+        """
+        page, request = visit.page, values["request"]
+        href = resolve(request["url"])
+        if href != page.url.href or request["method"] != "GET":
+            visit.leads[request["url"]] = None
+            visit.refuse("navigation")
+            tab.refuse(session, values, visit, "Aborted")
+            return True
+        if not visit.shown or visit.loads > visit.shown:
+            visit.shown += 1
+            tab.answer(session, values, visit, fulfilment(page.status, page.headers, page.body))
+            return True
+        visit.reloads += 1
+        if visit.reloads > _MOST_RELOADS:
+            visit.refuse("reload")
+            tab.refuse(session, values, visit, "Aborted")
+            return True
+        return False
+
+    def _why_not(self, tab: Tab, visit: Visit, request: Values, kind: str) -> str:
+        """The reason to refuse a request; empty if it is asked for."""
+        href = resolve(request["url"])
+        method = request["method"]
+        own = href is not None and site_of(href) == visit.page.url.site
+        if kind in _UNNEEDED:
+            return "not needed"
+        if href is None:
+            return "badURL"
+        if visit.requests > MOST_REQUESTS:
+            return "too many requests"
+        if kind == "Document" and not tab.takes_frames:
+            return "too many frames"
+        if method not in ("GET", "HEAD"):
+            return "" if method == "POST" and own and self._posts(visit.page.url.site) else method
+        if href == visit.page.url.href:
+            return ""
+        link = _KINDS.get(kind, Kind.REQUISITE)
+        candidate = Candidate(href, visit.page.url.href, redirect=False, kind=link, requisite=True)
+        reason = self._scope.refusing(candidate)
+        return "" if reason is None else reason.rule
+
+    def _refuse(self, waiter: Waiter, why: str) -> None:
+        self.refused += 1
+        waiter.visit.refuse(why)
+        waiter.tab.refuse(waiter.session, waiter.values, waiter.visit)
+
+    def _get(self, waiter: Waiter, now: float) -> None:
+        page, request = waiter.visit.page, waiter.values["request"]
+        key = _key(request)
+        known = self._answers.get(key, now) if request["method"] == "GET" else None
+        if known is not None:
+            self.shared += 1
+            waiter.tab.answer(waiter.session, waiter.values, waiter.visit, known.values)
+            return
+        if key in self._waiting and request["method"] != "POST":
+            self.shared += 1
+            self._waiting[key].append(waiter)
+            return
+        key = key if request["method"] != "POST" else f"{key} {id(waiter)}"
+        self._waiting[key] = [waiter]
+        url = part_of(page.url, request)
+        self._keys[id(url)] = key, waiter.values.get("resourceType", ""), url
+        self.fetched += 1
+        self._ask(url, now)
+
+    def arrived(self, page: Page, now: float) -> None:
+        """Give the reply to a part, or none, to all that wait for it."""
+        known = self._keys.pop(id(page.url), None)
+        if known is None:
+            return
+        key, kind, _ = known
+        waiters = self._waiting.pop(key)
+        if not page.status or page.outcome in _WORDS or page.outcome is Outcome.TOO_BIG:
+            for waiter in waiters:
+                self._refuse(waiter, _WORDS.get(page.outcome, page.outcome.value))
+            return
+        answer = answer_of(page, kind, now)
+        if page.url.purpose.ask is None or page.url.purpose.ask.body is None:
+            self._answers.put(key, answer, now)
+        for waiter in waiters:
+            waiter.tab.answer(waiter.session, waiter.values, waiter.visit, answer.values)
+
+
+#: Times that a page may load itself again.
+_MOST_RELOADS = 2
+
+
+def _is_image(request: Values, kind: str) -> bool:
+    accept = request["headers"].get("Accept", "")
+    return kind == "Image" or (kind == "Other" and accept.startswith("image/"))
+
+
+def _key(request: Values) -> str:
+    headers = " ".join(f"{name}: {value}" for name, value in passed_headers(request["headers"]))
+    return f"{request['method']} {request['url'].partition('#')[0]} {headers}"
+
+
+def passed_headers(headers: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
+    """The headers of a request that are passed on, by a page's scripts or its browser."""
+    found = []
+    for name, value in headers.items():
+        lower = name.lower()
+        if lower in _NOT_SENT or lower.startswith(("sec-", "proxy-")):
+            continue
+        text = str(value)
+        if len(text) <= _LONGEST_HEADER and text.isascii() and text.isprintable():
+            found.append((name, text))
+    return sorted(found)[:_MOST_HEADERS]
+
+
+def part_of(page: Url, request: Values) -> Url:
+    """The URL for a request of `page`, which can be crawled."""
+    href = resolve(request["url"])
+    assert href is not None
+    lines = tuple(f"{name}: {value}" for name, value in passed_headers(request["headers"]))
+    body = None
+    if request["method"] == "POST":
+        body = str(request.get("postData", "")).encode()[:_LONGEST_BODY]
+    ask = Ask(href, body, lines)
+    url = Url(href, 0, page.href, requisite=True, purpose=Purpose(Aim.PART, page.site, ask))
+    spelling = as_sent(request["url"], page.href)
+    url.spelling = spelling if spelling != href else ""
+    return url
+
+
+def _preflight(headers: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The answer to what a browser asks before a request; that one is decided when it comes."""
+    by_name = {name.lower(): str(value) for name, value in headers.items()}
+    return fulfilment(
+        204,
+        [
+            ("access-control-allow-origin", by_name.get("origin", "*")),
+            ("access-control-allow-methods", by_name.get("access-control-request-method", "GET")),
+            ("access-control-allow-headers", by_name.get("access-control-request-headers", "")),
+            ("access-control-allow-credentials", "true"),
+        ],
+    )

@@ -1,0 +1,350 @@
+"""A tab of the browser: leads one page after the other of a site from its bytes to its document.
+
+    OPENING --attached--> IDLE --render--> LOADING --committed--> RUNNING --time over--> READING
+                          IDLE <-----------------------------------------------------------+
+
+While a page is LOADING no virtual time passes, and while it is RUNNING none passes as long as one
+of its requests is under way. A tab in which anything goes wrong is CLOSED; another is opened for
+the next page.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Any
+
+from larbinpy.page import Page
+from larbinpy.render.document import OPEN_ROOTS, READ
+from larbinpy.render.pipe import DevTools, Values
+
+#: Pixels. Most pages fit into this, so that what they show only when it is in view is shown.
+WIDTH, HEIGHT = 1280, 8000
+#: Real seconds besides those of its virtual time that a page may take, and to read its document.
+_PATIENCE, _READING = 20.0, 10.0
+#: Real seconds of a page in all, its waits for answers included.
+_LONGEST = 600.0
+#: Seconds for a tab to open.
+_OPENING = 30.0
+#: Times that a page is loaded: browsers may end the first load of a new tab, and pages reload.
+_LOADS = 3
+#: Requests of a page, frames in it, and dialogs that are answered.
+MOST_REQUESTS = 500
+_MOST_FRAMES = 100
+_MOST_DIALOGS = 100
+#: Targets that a page may have beside itself.
+_PARTS = frozenset({"iframe", "worker"})
+
+
+class TabState(Enum):
+    OPENING = auto()
+    IDLE = auto()
+    LOADING = auto()
+    RUNNING = auto()
+    READING = auto()
+    CLOSED = auto()
+
+
+@dataclass(slots=True)
+class Visit:
+    """A page in the browser."""
+
+    page: Page
+    began: float
+    #: Requests that wait for an answer, and all so far.
+    pending: int = 0
+    requests: int = 0
+    frames: int = 0
+    dialogs: int = 0
+    loads: int = 0
+    #: Times that its own bytes were given, and that it asked for itself again.
+    shown: int = 0
+    reloads: int = 0
+    #: Real seconds in which no request was pending, up to `seen`.
+    spent: float = 0.0
+    seen: float = 0.0
+    #: What was refused: the number of requests by reason.
+    refused: dict[str, int] = field(default_factory=dict)
+    #: Where it leads by itself: windows that it opens, other pages that it turns to.
+    leads: dict[str, None] = field(default_factory=dict)
+
+    def refuse(self, why: str) -> None:
+        self.refused[why] = self.refused.get(why, 0) + 1
+
+
+#: Gets a visit that has ended: with the document, or None and the reason.
+Ended = Callable[[Visit, str | None, str], None]
+#: Gets a request of a page: its session and what the browser says of it.
+Asked = Callable[["Tab", str, Values], None]
+
+
+class Tab:
+    """A tab for the pages of one `site`, in a context of its own: cookies and stores."""
+
+    def __init__(
+        self,
+        devtools: DevTools,
+        site: str,
+        user_agent: str,
+        budget: float,
+        asked: Asked,
+        ended: Ended,
+        now: float,
+    ) -> None:
+        """`budget` are the virtual seconds of a page."""
+        self._devtools = devtools
+        self.site = site
+        self._user_agent = user_agent
+        self._budget = budget
+        self._asked = asked
+        self._ended = ended
+        self.state = TabState.OPENING
+        self._since = self.used = now
+        self.context = ""
+        self.target = ""
+        # The session of the page itself, and those of its frames and workers.
+        self.session = ""
+        self.visit: Visit | None = None
+        #: Pages so far.
+        self.pages = 0
+        self._events: Mapping[str, Callable[[str, Values], None]] = {
+            "Fetch.requestPaused": self._on_request,
+            "Page.frameNavigated": self._on_navigated,
+            "Emulation.virtualTimeBudgetExpired": self._on_time_over,
+            "Page.javascriptDialogOpening": self._on_dialog,
+            "Page.frameAttached": self._on_frame,
+            "Page.windowOpen": self._on_window,
+            "Inspector.targetCrashed": lambda _session, _values: self.fail("its process crashed"),
+        }
+        devtools.send("Target.createBrowserContext", {}, replied=self._has_context)
+
+    def __repr__(self) -> str:
+        return f"<Tab {self.site} {self.state.name}>"
+
+    # Opening.
+
+    def _has_context(self, result: Values | None) -> None:
+        if result is None or self.state is not TabState.OPENING:
+            return self.fail("the browser opens no tab")
+        self.context = result["browserContextId"]
+        place = {"browserContextId": self.context}
+        self._devtools.send("Browser.setDownloadBehavior", {"behavior": "deny", **place})
+        size = {"newWindow": True, "width": WIDTH, "height": HEIGHT}
+        self._devtools.send("Target.createTarget", {"url": "about:blank", **place, **size})
+        return None
+
+    def attached(self, session: str, target: Values) -> None:
+        """A target of this tab's context, which waits for its start, is at `session`."""
+        if target["type"] == "page" and not self.session:
+            self.session, self.target = session, target["targetId"]
+            self._set_up(session)
+            agent = {"userAgent": self._user_agent}
+            self._send("Emulation.setUserAgentOverride", agent)
+            script = {"source": OPEN_ROOTS, "runImmediately": True}
+            self._send("Page.addScriptToEvaluateOnNewDocument", script)
+            self._send("Runtime.runIfWaitingForDebugger", {}, self._is_open)
+        elif target["type"] in _PARTS:
+            self._set_up(session)
+            self._devtools.send("Runtime.runIfWaitingForDebugger", {}, session)
+        else:
+            # A window that it opened, a worker that would outlive it.
+            self._devtools.send("Target.closeTarget", {"targetId": target["targetId"]})
+
+    def _set_up(self, session: str) -> None:
+        attach = {"autoAttach": True, "waitForDebuggerOnStart": True, "flatten": True}
+        patterns = {"patterns": [{"urlPattern": "*"}]}
+        for method, values in (
+            ("Fetch.enable", patterns),
+            ("Page.enable", {}),
+            ("Target.setAutoAttach", attach),
+        ):
+            self._devtools.send(method, values, session)
+
+    def _send(
+        self, method: str, values: Values, replied: Callable[[Values | None], None] | None = None
+    ) -> None:
+        self._devtools.send(method, values, self.session, replied)
+
+    def _is_open(self, result: Values | None) -> None:
+        if result is not None and self.state is TabState.OPENING:
+            self.state = TabState.IDLE
+        elif result is None:
+            self.fail("the browser opens no tab")
+
+    # A page.
+
+    def render(self, page: Page, now: float) -> None:
+        """Begin with a page of its site; it must be IDLE."""
+        assert self.state is TabState.IDLE, self
+        self.state = TabState.LOADING
+        self._since = now
+        self.visit = Visit(page, now, seen=now)
+        self.pages += 1
+        self._load()
+
+    def _load(self) -> None:
+        assert self.visit is not None
+        self.visit.loads += 1
+        self._send("Emulation.setVirtualTimePolicy", {"policy": "pause"})
+        visit = self.visit
+
+        def loaded(result: Values | None) -> None:
+            if self.visit is not visit or self.state is not TabState.LOADING:
+                return
+            why = "the tab is gone" if result is None else result.get("errorText")
+            if why and visit.loads < _LOADS:
+                self._load()
+            elif why:
+                self.fail(f"it cannot be loaded ({why})")
+
+        self._send("Page.navigate", {"url": self._href(visit.page)}, loaded)
+
+    @staticmethod
+    def _href(page: Page) -> str:
+        return page.url.spelling or page.url.href
+
+    def happened(self, session: str, method: str, values: Values) -> None:
+        """Take an event of one of its sessions."""
+        event = self._events.get(method)
+        if event is not None and self.state is not TabState.CLOSED:
+            event(session, values)
+
+    def _on_request(self, session: str, values: Values) -> None:
+        if self.visit is not None and self.state is not TabState.IDLE:
+            self.visit.pending += 1
+            self.visit.requests += 1
+            self._asked(self, session, values)
+        else:
+            self.refuse(session, values, None)
+
+    def is_own_document(self, values: Values) -> bool:
+        """Whether a request is for the document of the page itself, or of one that replaces it."""
+        return values.get("resourceType") == "Document" and values.get("frameId") == self.target
+
+    def answer(
+        self, session: str, values: Values, visit: Visit | None, answer: Mapping[str, Any]
+    ) -> None:
+        """Answer a request of a page."""
+        request = {"requestId": values["requestId"]}
+        self._devtools.send("Fetch.fulfillRequest", {**request, **answer}, session)
+        self._answered(visit)
+
+    def refuse(
+        self, session: str, values: Values, visit: Visit | None, error: str = "BlockedByClient"
+    ) -> None:
+        """Let a request of a page fail."""
+        request = {"requestId": values["requestId"], "errorReason": error}
+        self._devtools.send("Fetch.failRequest", request, session)
+        self._answered(visit)
+
+    @staticmethod
+    def _answered(visit: Visit | None) -> None:
+        if visit is not None:
+            visit.pending -= 1
+
+    def _on_navigated(self, session: str, values: Values) -> None:
+        frame = values["frame"]
+        if frame["id"] != self.target or frame["url"] == "about:blank":
+            return
+        if self.state in (TabState.LOADING, TabState.RUNNING):
+            self.state = TabState.RUNNING
+            budget = {"policy": "pauseIfNetworkFetchesPending", "budget": self._budget * 1000}
+            self._send("Emulation.setVirtualTimePolicy", budget)
+
+    def _on_frame(self, session: str, values: Values) -> None:
+        if self.visit is not None:
+            self.visit.frames += 1
+
+    @property
+    def takes_frames(self) -> bool:
+        """Whether the page may load another frame."""
+        return self.visit is not None and self.visit.frames <= _MOST_FRAMES
+
+    def _on_window(self, session: str, values: Values) -> None:
+        if self.visit is not None:
+            self.visit.refuse("window")
+            self.visit.leads[str(values.get("url"))] = None
+
+    def _on_dialog(self, session: str, values: Values) -> None:
+        accept = values.get("type") == "beforeunload"
+        self._devtools.send("Page.handleJavaScriptDialog", {"accept": accept}, session)
+        if self.visit is not None:
+            self.visit.dialogs += 1
+            if self.visit.dialogs > _MOST_DIALOGS:
+                self.fail("it opens dialogs without end")
+
+    # The document.
+
+    def _on_time_over(self, session: str, values: Values) -> None:
+        if self.state is TabState.RUNNING:
+            self._read()
+
+    def _read(self) -> None:
+        self.state = TabState.READING
+        if self.visit is not None:
+            self.visit.spent = 0.0
+        world = {"frameId": self.target, "worldName": "larbinpy"}
+        self._send("Page.createIsolatedWorld", world, self._has_world)
+
+    def _has_world(self, result: Values | None) -> None:
+        if result is None:
+            return self.fail("its document cannot be read")
+        evaluate = {
+            "expression": READ,
+            "contextId": result["executionContextId"],
+            "returnByValue": True,
+        }
+        return self._send("Runtime.evaluate", evaluate, self._has_document)
+
+    def _has_document(self, result: Values | None) -> None:
+        text = ((result or {}).get("result") or {}).get("value")
+        if self.state is not TabState.READING or self.visit is None:
+            return
+        if not isinstance(text, str):
+            self.fail("its document cannot be read")
+            return
+        visit, self.visit = self.visit, None
+        self.state = TabState.IDLE
+        self._ended(visit, text, "")
+
+    # Time, and the end.
+
+    def step(self, now: float) -> None:
+        """Look at the time."""
+        visit = self.visit
+        if self.state is TabState.OPENING and now > self._since + _OPENING:
+            self.fail("the browser opens no tab")
+        if visit is None:
+            return
+        self.used = now
+        if not visit.pending or self.state is TabState.READING:
+            visit.spent += now - visit.seen
+        visit.seen = now
+        if self.state is TabState.READING:
+            if visit.spent > _READING:
+                self.fail("its scripts do not end")
+        elif visit.spent > self._budget + _PATIENCE or now > visit.began + _LONGEST:
+            if self.state is TabState.RUNNING:
+                visit.refuse("time")
+                self._read()
+            else:
+                self.fail("it does not load in time")
+
+    def fail(self, why: str) -> None:
+        """End its page, if it has one, without a document; and the tab."""
+        if self.state is TabState.CLOSED:
+            return
+        self.close()
+        visit, self.visit = self.visit, None
+        if visit is not None:
+            self._ended(visit, None, why)
+
+    def close(self) -> None:
+        """Close it, with all that its pages have stored."""
+        if self.state is TabState.CLOSED:
+            return
+        self.state = TabState.CLOSED
+        if self.target:
+            self._devtools.send("Target.closeTarget", {"targetId": self.target})
+        if self.context:
+            context = {"browserContextId": self.context}
+            self._devtools.send("Target.disposeBrowserContext", context)
