@@ -567,10 +567,19 @@ class Rendering:
     ms: int
     #: What was refused to it: the number of requests by reason.
     refused: Mapping[str, int] = field(default_factory=dict)
-    #: URLs that it turned to, or opened in a window.
+    #: URLs that it turned to or opened in a window, and views of it that its links name (``#/a``).
     leads: tuple[str, ...] = ()
     #: Why the raw page was kept; empty if it was rendered.
     why: str = ""
+
+    def as_dict(self) -> dict[str, object]:
+        """What the crawl log has of it."""
+        found: dict[str, object] = {"ms": self.ms}
+        if self.refused:
+            found["refused"] = dict(self.refused)
+        if self.why:
+            found["why"] = self.why
+        return found
 
 
 def _unread(page: object) -> Any:
@@ -717,6 +726,8 @@ class Fate:
     #: Needed to show a page (requisites).
     requisite: bool = False
     truncated: str | None = None
+    #: What became of it in a browser: see `Rendering.as_dict`.
+    rendered: Mapping[str, object] | None = None
 
     @classmethod
     def of(cls, page: Page, wall: float) -> "Fate":
@@ -737,10 +748,11 @@ class Fate:
             detail=page.detail,
             requisite=url.requisite,
             truncated=page.truncated,
+            rendered=None if page.rendering is None else page.rendering.as_dict(),
         )
 
     def as_dict(self) -> dict[str, object]:
-        """Return the fields by name, the last three only if they say something."""
+        """Return the fields by name, the last four only if they say something."""
         # dataclasses.asdict copies deeply: a millisecond for the fates of a status page.
         values = dict(zip(_NAMES, _values(self), strict=True))
         for name in _OPTIONAL:
@@ -749,6 +761,6 @@ class Fate:
         return values
 
 
-_OPTIONAL = ("detail", "requisite", "truncated")
+_OPTIONAL = ("detail", "requisite", "truncated", "rendered")
 _NAMES = tuple(each.name for each in fields(Fate))
 _values = attrgetter(*_NAMES)

@@ -17,6 +17,8 @@ from urllib.parse import unquote
 
 import ada_url
 
+#: Begin the fragment that names a view of a page which scripts make; other fragments are dropped.
+VIEWS = ("/", "!")
 #: Longer URLs are refused as ``badURL``: common servers take request lines of 8 kB at most
 #: (RFC 9110, section 4.1, recommends 8,000 octets), and the URLs of traps grow without end.
 MAX_LENGTH = 8000

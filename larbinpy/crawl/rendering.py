@@ -5,7 +5,7 @@ the document that it becomes is then read as the page. Until then it is owed: af
 fetched again.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,17 +25,19 @@ from larbinpy.frontier.rules import Rules
 from larbinpy.frontier.site import NamedSite
 from larbinpy.loop.steps import run_to_end
 from larbinpy.page import Outcome, Page
-from larbinpy.parse import Parsed, is_filled_by_script, read_in_steps, to_pages
-from larbinpy.render.parts import RequestDesk
+from larbinpy.parse import Kind, Link, Parsed, is_filled_by_script, read_in_steps, to_pages
+from larbinpy.render.parts import RequestDesk, bare
 from larbinpy.render.renderer import Renderer
 from larbinpy.render.turns import PartStep, RenderingIPSites
-from larbinpy.url import PAGE, Aim, Url
+from larbinpy.url import PAGE, VIEWS, Aim, Url, resolve
 
 #: The wait of parts, as a share of that of pages, and at least (s).
 _SHARE, _LEAST = 20, 0.1
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 #: Links to pages of a page that is empty without scripts.
 _FEW_LINKS = 2
+#: Characters of the name of a view.
+_LONGEST_VIEW = 500
 
 
 def part_wait(config: Config) -> Callable[[NamedSite], float]:
@@ -43,6 +45,15 @@ def part_wait(config: Config) -> Callable[[NamedSite], float]:
     if config.render_wait:
         return lambda site: config.render_wait
     return lambda site: max(site.pace.delay / _SHARE, _LEAST)
+
+
+def with_view(text: str) -> str | None:
+    """The canonical URL of an absolute one, with the part that names a view (``#/a``, ``#!a``)."""
+    bare, _, part = text.partition("#")
+    href = resolve(bare)
+    if href is None or not part.startswith(VIEWS):
+        return href
+    return f"{href}#{part}" if len(part) <= _LONGEST_VIEW else None
 
 
 class Choice:
@@ -61,7 +72,7 @@ class Choice:
             return False
         if page.not_modified:
             return False
-        if self._rules.decide(page.url.href, None, None).rule is not None:
+        if self._rules.decide(bare(page.url.href), None, None).rule is not None:
             return True
         return self.auto and b"<script" in page.body and _is_empty(page, agent)
 
@@ -121,6 +132,15 @@ class RenderIntake(Intake):
             self.renderer.put(page)
         else:
             super()._process(page, now)
+
+    def _read(self, page: Page) -> Generator[None, None, Parsed]:
+        """The links of a page, and where it led by itself."""
+        parsed = yield from super()._read(page)
+        if page.rendering is not None and page.rendering.leads:
+            found = filter(None, (with_view(href) for href in page.rendering.leads))
+            more = [Link(href, Kind.PAGE, nofollow=False) for href in found]
+            parsed = replace(parsed, links=[*parsed.links, *more])
+        return parsed
 
     def back(self, page: Page) -> None:
         """Take a page from the browser."""

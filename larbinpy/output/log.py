@@ -32,6 +32,8 @@ def line(fate: Fate) -> bytes:
         text += ', "requisite": true'
     if fate.truncated:
         text += f', "truncated": "{fate.truncated}"'
+    if fate.rendered:
+        text += f', "rendered": {json.dumps(fate.rendered)}'
     return text.encode("ascii") + b"}\n"
 
 

@@ -12,8 +12,21 @@ OPEN_ROOTS = """
 })()
 """
 
-#: Returns the document as HTML, as it is seen: with shadow roots, with the rules that scripts added
-#: to style sheets, without scripts and what is shown only without them. It changes the document.
+#: Shows the end of the document, as a reader who scrolls; returns the number of its elements, and
+#: its height.
+SCROLL = """
+(() => {
+  const top = document.scrollingElement || document.documentElement;
+  if (!top) return [0, 0];
+  scrollTo(0, top.scrollHeight);
+  document.dispatchEvent(new Event("scroll", {bubbles: true}));
+  return [document.getElementsByTagName("*").length, top.scrollHeight];
+})()
+"""
+
+#: Returns, as a list, the document as HTML and the views of it that its links name (``#/a``). The
+#: document is as it is seen: with shadow roots, with the rules that scripts added to style sheets,
+#: without scripts and what is shown only without them. This changes it.
 READ = r"""
 (() => {
   const roots = [document];
@@ -51,7 +64,7 @@ READ = r"""
     }
   }
   const top = document.documentElement;
-  if (!top) return "";
+  if (!top) return [""];
   const here = location.href.split("#")[0];
   if (document.baseURI.split("#")[0] === here && !document.querySelector("base")
       && document.head && globalThis.performance) {
@@ -66,7 +79,13 @@ READ = r"""
   const doctype = document.doctype ? new XMLSerializer().serializeToString(document.doctype) : "";
   const shell = top.cloneNode(false).outerHTML.match(/^([^]*)(<\/[^<]*>)$/);
   const inner = top.getHTML({serializableShadowRoots: true, shadowRoots: roots.slice(1)});
-  return `${doctype}${doctype ? "\n" : ""}${shell[1]}${inner}${shell[2]}\n`;
+  const views = new Set();
+  for (const root of roots) {
+    for (const each of root.querySelectorAll("a[href*='#/'], a[href*='#!']")) {
+      if (/^#[/!]/.test(each.hash)) views.add(each.href);
+    }
+  }
+  return [`${doctype}${doctype ? "\n" : ""}${shell[1]}${inner}${shell[2]}\n`, ...views];
 })()
 """
 

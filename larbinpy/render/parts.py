@@ -103,7 +103,7 @@ class RequestDesk:
         """
         page, request = visit.page, values["request"]
         href = resolve(request["url"])
-        if href != page.url.href or request["method"] != "GET":
+        if href != bare(page.url.href) or request["method"] != "GET":
             visit.leads[request["url"]] = None
             visit.refuse("navigation")
             tab.refuse(session, values, visit, "Aborted")
@@ -134,7 +134,7 @@ class RequestDesk:
             return "too many frames"
         if method not in ("GET", "HEAD"):
             return "" if method == "POST" and own and self._posts(visit.page.url.site) else method
-        if href == visit.page.url.href:
+        if href == bare(visit.page.url.href):
             return ""
         link = _KINDS.get(kind, Kind.REQUISITE)
         candidate = Candidate(href, visit.page.url.href, redirect=False, kind=link, requisite=True)
@@ -187,6 +187,11 @@ class RequestDesk:
 _MOST_RELOADS = 2
 
 
+def bare(href: str) -> str:
+    """A URL without the name of a view."""
+    return href.partition("#")[0]
+
+
 def _is_image(request: Values, kind: str) -> bool:
     accept = request["headers"].get("Accept", "")
     return kind == "Image" or (kind == "Other" and accept.startswith("image/"))
@@ -219,7 +224,7 @@ def part_of(page: Url, request: Values) -> Url:
     if request["method"] == "POST":
         body = str(request.get("postData", "")).encode()[:_LONGEST_BODY]
     ask = Ask(href, body, lines)
-    url = Url(href, 0, page.href, requisite=True, purpose=Purpose(Aim.PART, page.site, ask))
+    url = Url(href, 0, bare(page.href), requisite=True, purpose=Purpose(Aim.PART, page.site, ask))
     spelling = as_sent(request["url"], page.href)
     url.spelling = spelling if spelling != href else ""
     return url

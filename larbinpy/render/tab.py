@@ -14,11 +14,17 @@ from enum import Enum, auto
 from typing import Any
 
 from larbinpy.page import Page
-from larbinpy.render.document import OPEN_ROOTS, READ
+from larbinpy.render.document import OPEN_ROOTS, READ, SCROLL
 from larbinpy.render.pipe import DevTools, Values
 
 #: Pixels. Most pages fit into this, so that what they show only when it is in view is shown.
 WIDTH, HEIGHT = 1280, 8000
+#: Pixels to which the window grows with a document.
+_HIGHEST = 32_000
+#: Times that a document may grow as it is shown to its end, and the virtual seconds for each.
+_GROWTHS, _GROWTH = 10, 1.0
+#: Views of a page (``#/a``) that are taken from its links.
+_MOST_VIEWS = 1000
 #: Real seconds besides those of its virtual time that a page may take, and to read its document.
 _PATIENCE, _READING = 20.0, 10.0
 #: Real seconds of a page in all, its waits for answers included.
@@ -59,6 +65,10 @@ class Visit:
     #: Times that its own bytes were given, and that it asked for itself again.
     shown: int = 0
     reloads: int = 0
+    #: The size of the document at the last look, how often it has grown, and its height (pixels).
+    size: int = 0
+    growths: int = 0
+    height: int = 0
     #: Real seconds in which no request was pending, up to `seen`.
     spent: float = 0.0
     seen: float = 0.0
@@ -104,8 +114,9 @@ class Tab:
         # The session of the page itself, and those of its frames and workers.
         self.session = ""
         self.visit: Visit | None = None
-        #: Pages so far.
+        #: Pages so far, and the URL of the last one without the name of its view.
         self.pages = 0
+        self._shown = ""
         self._events: Mapping[str, Callable[[str, Values], None]] = {
             "Fetch.requestPaused": self._on_request,
             "Page.frameNavigated": self._on_navigated,
@@ -179,10 +190,17 @@ class Tab:
         self._since = now
         self.visit = Visit(page, now, seen=now)
         self.pages += 1
-        self._load()
+        href, before = self._href(page), self._shown
+        self._shown = href.partition("#")[0]
+        if before == self._shown:
+            # Another view of the same page would be shown without loading it.
+            self._send("Page.navigate", {"url": "about:blank"}, lambda _: self._load())
+        else:
+            self._load()
 
     def _load(self) -> None:
-        assert self.visit is not None
+        if self.visit is None or self.state is not TabState.LOADING:
+            return
         self.visit.loads += 1
         self._send("Emulation.setVirtualTimePolicy", {"policy": "pause"})
         visit = self.visit
@@ -247,8 +265,7 @@ class Tab:
             return
         if self.state in (TabState.LOADING, TabState.RUNNING):
             self.state = TabState.RUNNING
-            budget = {"policy": "pauseIfNetworkFetchesPending", "budget": self._budget * 1000}
-            self._send("Emulation.setVirtualTimePolicy", budget)
+            self._let_run(self._budget)
 
     def _on_frame(self, session: str, values: Values) -> None:
         if self.visit is not None:
@@ -275,34 +292,71 @@ class Tab:
     # The document.
 
     def _on_time_over(self, session: str, values: Values) -> None:
-        if self.state is TabState.RUNNING:
+        if self.state is TabState.RUNNING and session == self.session:
+            self._evaluate(SCROLL, self._has_scrolled)
+
+    def _has_scrolled(self, value: Any) -> None:
+        """Give a page that has grown more time, since it was shown to its end."""
+        visit = self.visit
+        if self.state is not TabState.RUNNING or visit is None:
+            return
+        if not isinstance(value, list):
             self._read()
+            return
+        size, height = int(value[0]), min(int(value[1]), _HIGHEST)
+        grows = size != visit.size or height > max(visit.height, HEIGHT)
+        visit.size = size
+        if not grows or visit.growths > _GROWTHS:
+            self._read()
+            return
+        visit.growths += 1
+        if height > max(visit.height, HEIGHT):
+            self._set_height(height)
+        visit.height = max(height, visit.height)
+        self._let_run(_GROWTH)
+
+    def _set_height(self, height: int) -> None:
+        size = {"width": WIDTH, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self._send("Emulation.setDeviceMetricsOverride", size)
+
+    def _let_run(self, seconds: float) -> None:
+        budget = {"policy": "pauseIfNetworkFetchesPending", "budget": seconds * 1000}
+        self._send("Emulation.setVirtualTimePolicy", budget)
 
     def _read(self) -> None:
         self.state = TabState.READING
         if self.visit is not None:
             self.visit.spent = 0.0
+        self._evaluate(READ, self._has_document)
+
+    def _evaluate(self, script: str, replied: Callable[[Any], None]) -> None:
+        """Run a script in the page's document, apart from the page's own; None if it fails."""
+
+        def has_world(result: Values | None) -> None:
+            if result is None:
+                replied(None)
+                return
+            world = {"contextId": result["executionContextId"], "returnByValue": True}
+            self._send(
+                "Runtime.evaluate",
+                {"expression": script, **world},
+                lambda result: replied(((result or {}).get("result") or {}).get("value")),
+            )
+
         world = {"frameId": self.target, "worldName": "larbinpy"}
-        self._send("Page.createIsolatedWorld", world, self._has_world)
+        self._send("Page.createIsolatedWorld", world, has_world)
 
-    def _has_world(self, result: Values | None) -> None:
-        if result is None:
-            return self.fail("its document cannot be read")
-        evaluate = {
-            "expression": READ,
-            "contextId": result["executionContextId"],
-            "returnByValue": True,
-        }
-        return self._send("Runtime.evaluate", evaluate, self._has_document)
-
-    def _has_document(self, result: Values | None) -> None:
-        text = ((result or {}).get("result") or {}).get("value")
+    def _has_document(self, value: Any) -> None:
         if self.state is not TabState.READING or self.visit is None:
             return
-        if not isinstance(text, str):
+        if not isinstance(value, list):
             self.fail("its document cannot be read")
             return
         visit, self.visit = self.visit, None
+        text, *views = map(str, value)
+        visit.leads.update(dict.fromkeys(views[:_MOST_VIEWS]))
+        if visit.height > HEIGHT:
+            self._send("Emulation.clearDeviceMetricsOverride", {})
         self.state = TabState.IDLE
         self._ended(visit, text, "")
 
