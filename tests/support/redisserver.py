@@ -244,9 +244,32 @@ class Cluster:
         begin_move(self, slot, source, target)
         while keys := source("CLUSTER", "GETKEYSINSLOT", slot, 10):
             source("MIGRATE", "127.0.0.1", target.port, "", 0, 5000, "KEYS", *keys)
-        for node in self.nodes:
+        self.end_move(slot, target)
+
+    def end_move(
+        self, slot: int, target: RedisServer, meanwhile: Callable[[], None] = lambda: None
+    ) -> None:
+        """Give a slot to the target, and wait until all nodes know.
+
+        The target is told first, as Redis asks for. If the next slot moved before all knew, two
+        masters might get the same epoch, and the Cluster take a slot back.
+        """
+        number = self.id_of(target)
+        for node in sorted(self.nodes, key=lambda node: node is not target):
+            # A replica learns it from its master.
             with suppress(OSError, hiredis.ReplyError):
-                node("CLUSTER", "SETSLOT", slot, "NODE", self.id_of(target))
+                node("CLUSTER", "SETSLOT", slot, "NODE", number)
+
+        def is_known() -> bool:
+            meanwhile()
+            return all(self.owner(slot, node) == target.port for node in self.nodes)
+
+        self.wait(is_known)
+
+    def owner(self, slot: int, node: RedisServer) -> int:
+        """The port of the master of a slot, as a node knows it; 0 if it knows none."""
+        ranges = node("CLUSTER", "SLOTS")
+        return next((it[2][1] for it in ranges if it[0] <= slot <= it[1]), 0)
 
     def end(self) -> None:
         for node in self.nodes:

@@ -314,13 +314,16 @@ class Topology:
 
     def _miss(self, link: RedisLink) -> None:
         """Look for who has taken over."""
+        if link is self._single:
+            for server in self._address.servers:
+                self.link(server).start()
+            return
+        # A look that waited for this server could find no other.
+        self._reroute(link.take_unsent())
         if self._map is not None:
             if link.server not in self._map.masters:
                 self._retire(link)
             self._look_in(LATER)
-        elif link is self._single:
-            for server in self._address.servers:
-                self.link(server).start()
 
     # -- looks
 
@@ -536,7 +539,10 @@ class Client:
         if request.slot < 0:
             request.then(error)
         elif word == "MOVED":
-            if self.topology.moved(Moved.of(text, link.server)):
+            is_known = self.topology.moved(Moved.of(text, link.server))
+            # Two masters name each other for as long as they have not agreed.
+            request.has_moved = is_known and not request.has_moved
+            if request.has_moved:
                 self.route(request)
             else:
                 self._send_in(SOON, request)

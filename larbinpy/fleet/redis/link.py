@@ -38,7 +38,7 @@ Then = Callable[[Any], None]
 class RedisCall:
     """A packed command. `slot` is that of its key, or -1: only this server can answer it."""
 
-    __slots__ = ("data", "link", "slot", "then")
+    __slots__ = ("data", "has_moved", "link", "slot", "then")
 
     def __init__(self, data: bytes, then: Then, slot: int = -1) -> None:
         self.data = data
@@ -46,6 +46,8 @@ class RedisCall:
         self.slot = slot
         #: The link that it was given to last.
         self.link: object = None
+        #: Whether it was sent on at once to a server that another one named.
+        self.has_moved = False
 
 
 class SystemAddress(NamedTuple):

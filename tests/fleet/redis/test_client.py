@@ -11,7 +11,7 @@ from larbinpy.fleet.redis.link import AWAY, RedisCall
 from larbinpy.fleet.redis.vault import RedisVault
 from larbinpy.fleet.redis.wire import pack
 from larbinpy.fleet.vault import Answered, Away, ShardLook
-from tests.support.scriptedredis import CUT, ScriptedRedis, ScriptedWorld, owned
+from tests.support.scriptedredis import CUT, SILENCE, ScriptedRedis, ScriptedWorld, owned
 
 PING = pack("PING")
 #: Seconds between two looks at a Cluster in which nothing happens.
@@ -179,6 +179,23 @@ def test_a_slot_that_has_moved_to_an_unknown_master_waits_for_a_look(make: Make)
     assert answers == [AWAY]
 
 
+def test_two_masters_that_name_each_other_are_not_asked_without_a_pause(make: Make) -> None:
+    world = cluster(make)
+    first, second = world.servers
+    tell(world, (0, 99, first), (100, LAST, second))
+    world.open()
+    first.reply = lambda command: f"-MOVED 7 127.0.0.1:{second.port}"
+    second.reply = lambda command: f"-MOVED 7 127.0.0.1:{first.port}"
+    answers = world.ask(PING, 7)
+    world.rest()
+    assert (len(first.said), len(second.said)) == (1, 1)
+    assert world.client.deadline == world.now + SOON
+    second.reply = lambda command: "OK"
+    for _ in range(2):
+        world.rest(SOON)
+    assert answers == [b"OK"]
+
+
 # Looks at a Cluster.
 
 
@@ -214,6 +231,27 @@ def test_a_look_that_failed_is_repeated(make: Make, failure: Any) -> None:
     before = looks(world)
     world.rest(USUALLY)
     assert looks(world) == before + 1
+
+
+def test_a_look_that_a_dead_server_was_never_sent_is_made_at_another(make: Make) -> None:
+    world = cluster(make)
+    first, second = world.servers
+    tell(world, (0, 99, first), (100, LAST, second))
+    world.open()
+    first.reply = second.reply = lambda command: SILENCE
+    world.ask(PING, 7)
+    world.ask(PING, 100)
+    world.rest()
+    # The look is due in the step that takes both for dead.
+    first.close()
+    second.reply = lambda command: "OK"
+    tell(world, (0, LAST, second))
+    world.rest(USUALLY)
+    for _ in range(3):
+        world.rest(LATER)
+    answers = world.ask(PING, 7)
+    world.rest()
+    assert answers == [b"OK"]
 
 
 def test_a_cluster_without_a_master_for_each_slot_is_down(make: Make) -> None:

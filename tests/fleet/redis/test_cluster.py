@@ -34,10 +34,8 @@ def take_all(asker: Asker, session: str = "one.1") -> None:
 
 def master_of(cluster: Cluster, slot: int) -> RedisServer:
     """The master that the other nodes take for that of a slot."""
-    for first, last, master, *_ in cluster.nodes[-1]("CLUSTER", "SLOTS"):
-        if first <= slot <= last:
-            return next(node for node in cluster.nodes if node.port == master[1])
-    raise LookupError(slot)
+    port = cluster.owner(slot, cluster.nodes[-1])
+    return next(node for node in cluster.nodes if node.port == port)
 
 
 @on_each_engine
@@ -187,8 +185,7 @@ def test_slots_move_while_commits_run(cluster: Cluster, connect: Connect) -> Non
             source("MIGRATE", "127.0.0.1", target.port, key, 0, 5000)
             for _ in range(3):
                 go_on()
-        for node in cluster.nodes[:3]:
-            node("CLUSTER", "SETSLOT", slot, "NODE", cluster.id_of(target))
+        cluster.end_move(slot, target, meanwhile=go_on)
         for _ in range(10):
             go_on()
     while min(map(len, prints.values())) <= 5:
