@@ -141,6 +141,28 @@ def test_a_block_grows_until_it_is_full() -> None:
     assert commit.owing == 7
 
 
+def test_a_block_that_is_full_and_written_is_not_written_again() -> None:
+    journal, _ = serving(ShardJournal(lines=2))
+    for k in range(2):
+        journal.put(3, k, f"{k}")
+    round_of(journal)
+    journal.put(3, 2, "2")
+    commit = round_of(journal)
+    assert commit is not None
+    assert (list(commit.blocks), commit.owing) == ([1], 3)
+
+
+def test_a_url_that_is_done_twice_counts_once() -> None:
+    journal, _ = serving(ShardJournal())
+    first, _ = journal.put(3, 1, "first"), journal.put(3, 2, "second")
+    for _ in range(2):
+        journal.done(first)
+    round_of(journal)
+    commit = round_of(journal)
+    assert commit is not None
+    assert (commit.owing, commit.owed) == (1, {0: b"\2"})
+
+
 def test_a_block_without_owed_lines_is_removed() -> None:
     journal, _ = serving(ShardJournal(lines=3))
     stored = Shard()
@@ -240,6 +262,19 @@ def test_blocks_of_an_earlier_take_or_a_withdrawn_shard_stay_as_they_are() -> No
     journal.withdraw(3)
     journal.thin(take, stored.parts())
     assert not journal.has_changes(3)
+
+
+def test_the_block_that_grows_is_not_read_to_be_thinned_out() -> None:
+    journal, stored = with_stragglers()
+    grown = [journal.put(3, 40 + k, f"{k}") for k in range(3)]
+    for origin in grown[:2]:
+        journal.done(origin)
+    for _ in range(2):
+        round_of(journal, stored)
+    found = journal.sparse()
+    assert found is not None
+    assert 11 in stored.blocks
+    assert sorted(found[2]) == list(range(10))
 
 
 def test_few_lines_are_not_worth_it() -> None:

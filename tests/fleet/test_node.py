@@ -106,6 +106,38 @@ def test_a_node_with_nothing_to_do_sleeps() -> None:
     assert sleeps(other)
 
 
+def test_a_node_does_at_its_deadline_what_is_due() -> None:
+    """It would turn without a pause, if it began a moment later."""
+    world = running(1, 6.0)
+    [crawl] = world.crawls
+    for _ in range(30):
+        world.now = max(world.now, crawl.node.deadline)
+        crawl.node.step(world.now)
+        assert crawl.node.deadline > world.now
+    crawl.flight.clear()
+    crawl.node.leave()
+    while not crawl.node.is_over:
+        world.step()
+    assert crawl.node.deadline == float("inf")
+
+
+def test_a_node_asks_once_to_be_no_member_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = running(1, 6.0)
+    [crawl] = world.crawls
+    quits: list[Callable[[Any], None]] = []
+    monkeypatch.setattr(crawl.vault, "quit", lambda session, then: quits.append(then))
+    crawl.flight.clear()
+    crawl.node.leave()
+    while not quits:
+        assert world.now < 60.0
+        world.step()
+    assert crawl.node.deadline == float("inf")
+    go(world, 2.0)
+    assert len(quits) == 1
+    quits[0](Answered.DONE)
+    assert crawl.node.is_over
+
+
 def test_a_node_that_leaves_before_it_has_joined_does_so_within_a_second() -> None:
     world = World(7, pages=400, hosts=20)
     world.start(60.0)
@@ -274,6 +306,12 @@ def test_a_node_tells_how_long_its_last_round_took() -> None:
         world.step()
         lags.append(crawl.node.lag)
     assert 0.0 < min(lags) <= max(lags) < 3.0
+    # The last one is over.
+    while crawl.node._exchange.is_sending:
+        world.step()
+    lag = crawl.node.lag
+    crawl.node.now += 60.0
+    assert crawl.node.lag == lag
 
 
 def test_letters_come_in_while_nothing_can_be_saved(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -329,6 +367,7 @@ def test_a_crawl_that_was_removed_ends_its_nodes() -> None:
     go(world, 3.0)
     assert crawl.node.is_over
     assert crawl.node.refused == "the crawl is gone"
+    assert crawl.node.deadline == float("inf")
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -1,6 +1,8 @@
+from collections.abc import Callable
+
 from larbinpy.fleet.journal import JournalRound
 from larbinpy.fleet.node import Sending
-from larbinpy.fleet.vault import Commit
+from larbinpy.fleet.vault import Answered, Commit
 from tests.support.memoryvault import Engine, MemoryVault
 
 EMPTY = Commit(b"", {}, {}, [], 0, 0, {}, {})
@@ -25,6 +27,25 @@ def test_a_round_is_done_when_all_is_answered_and_flushed() -> None:
     assert sending.is_done
     assert engine.standings[0].n == 2
     assert engine.standings[2].inbox == 1
+
+
+def test_a_round_is_flushed_once_when_the_last_of_it_is_answered() -> None:
+    """A flush says only what was written before it."""
+    _, vault = connected()
+    answers: list[Callable[[Answered], None]] = []
+    flushes: list[Callable[[Answered], None]] = []
+    vault.post = lambda letters, then: answers.append(then)  # type: ignore[method-assign]
+    vault.commit = lambda *call: answers.append(call[-1])  # type: ignore[method-assign]
+    vault.flush = flushes.append  # type: ignore[method-assign]
+    sending = Sending(vault, "a.1", JournalRound({2: b"x"}, {0: (1, EMPTY), 1: (1, EMPTY)}))
+    sending.step()
+    for answer in answers:
+        assert flushes == []
+        answer(Answered.DONE)
+        sending.step()
+    assert len(flushes) == 1 and not sending.is_done
+    flushes[0](Answered.DONE)
+    assert sending.is_done
 
 
 def test_an_empty_round_is_done_at_once() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from larbinpy.config import SETTINGS, Config, ConfigError, load
 from larbinpy.fleet.board import FoundCrawl
-from larbinpy.fleet.identity import OWN, as_it_runs, joined, shared, to_steer
+from larbinpy.fleet.identity import OWN, as_it_runs, as_node, joined, shared, to_steer
 from larbinpy.fleet.vault import FleetState, SharedCrawl
 
 
@@ -94,6 +94,28 @@ def test_a_node_takes_what_was_changed_since_the_begin() -> None:
     assert (node.shards, node.stay, node.output_dir) == (64, "host", "b")
     steered = to_steer(found)
     assert (steered.wait_duration, steered.limit_page, steered.shards) == (400.0, 50, 64)
+
+
+def test_commands_know_the_area_of_a_crawl_but_none_of_its_files() -> None:
+    settings = shared(config("lockSite on", "stay host", "depthInSite 3"))
+    crawl = SharedCrawl("id", {**settings, "shards": "64"}, FleetState.RUNNING, created=False)
+    steered = to_steer(FoundCrawl(crawl, {}, 0.0, 0.0))
+    assert (steered.stay, steered.lock_site) == ("host", True)
+    assert steered.depth_in_site == Config().depth_in_site
+
+
+@pytest.mark.parametrize(
+    ("database", "own"),
+    [
+        ("all/it.db", "all/a/it.db"),
+        ("it.db", "a/it.db"),
+        ("mysql://host/name", "mysql://host/name"),
+        ("", ""),
+    ],
+)
+def test_a_node_has_folders_of_its_own(database: str, own: str) -> None:
+    node = as_node(Config(node="a", state_dir="state", output_dir="save", database=database))
+    assert (node.state_dir, node.output_dir, node.database) == ("state/a", "save/a", own)
 
 
 def test_the_same_value_may_be_given_again() -> None:
