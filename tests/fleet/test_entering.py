@@ -101,6 +101,42 @@ def test_two_nodes_that_make_a_crawl_agree(board: BoardAsker, open_fleet: Open) 
         fleet.enter()
 
 
+FORGETS = "larbinpy fleet --forget removes it"
+
+
+@pytest.mark.parametrize(
+    ("start", "state", "line"),
+    [
+        (Start.AUTO, FleetState.RUNNING, ""),
+        (Start.AUTO, FleetState.FINISHED, f"this crawl is finished; {FORGETS}"),
+        (
+            Start.SCRATCH,
+            FleetState.RUNNING,
+            f"this crawl goes on, only FOLDER was emptied; {FORGETS}",
+        ),
+        (
+            Start.SCRATCH,
+            FleetState.FINISHED,
+            f"this crawl was finished, only FOLDER was emptied; {FORGETS}",
+        ),
+    ],
+)
+def test_what_is_said_about_a_crawl_that_is_there(
+    board: BoardAsker,
+    open_fleet: Open,
+    shared_redis: RedisServer,
+    start: Start,
+    state: FleetState,
+    line: str,
+) -> None:
+    board.open({"shards": "8"})
+    shared_redis("HSET", f"lb:{{{board.vault.name}}}:crawl", "state", state.value)
+    fleet = open_fleet(start)
+    where = fleet.vault.client.address
+    line = line.replace("FOLDER", fleet.config.state_dir)
+    assert fleet.about(start) == ([f"{where}: {line}"] if line else [])
+
+
 def test_a_crawl_that_was_replaced_is_not_entered(
     board: BoardAsker, open_fleet: Open, shared_redis: RedisServer
 ) -> None:

@@ -260,6 +260,37 @@ def test_a_shard_that_leaves_is_busy_until_its_requests_have_landed(tmp_path: Pa
     assert not local.busy(1)
 
 
+class Examining:
+    """A search for URLs of shards that leave, of three steps; `frontier` has none after it."""
+
+    def __init__(self) -> None:
+        self.steps: list[float] = []
+        self.clock = Clock()
+        self.frontier: Any = SimpleNamespace(withdrawal=lambda: self, in_memory=set)
+
+    @property
+    def over(self) -> bool:
+        return len(self.steps) % 3 == 0
+
+    def step(self) -> None:
+        self.steps.append(self.clock.now)
+
+
+def test_a_shard_is_busy_until_all_sites_were_examined() -> None:
+    examining = Examining()
+    clock = examining.clock
+    local = LocalShards(examining.frontier, clock)
+    local.withdraw(1)
+    begin = clock.now
+    found = []
+    for _ in range(80):
+        found.append(local.busy(1))
+        clock.now += 0.003
+    assert found == [True] * 8 + [False] * 72
+    # A step each 10 ms, and the next search 0.2 s after the last one.
+    assert [round(step - begin, 3) for step in examining.steps] == [0.0, 0.012, 0.024, 0.225, 0.237]
+
+
 def test_a_node_that_was_away_begins_anew_once_it_may_open_requests(fleet: Fleet) -> None:
     """What was in flight was aborted, so that its frontier lacks these URLs."""
     node = fleet.node("a")
@@ -313,6 +344,10 @@ def test_nodes_are_paused_as_long_as_their_fleet(fleet: Fleet) -> None:
         lines += [*node.member.second(fleet.now), *node.member.second(fleet.now)]
         node.board.declare(old, new, lambda state: None)
     assert lines == ["the fleet is paused", "this node has joined the fleet"]
+    # A node that ends does not say that it waits.
+    node.member.finish()
+    fleet.go(5.0)
+    assert list(node.member.second(fleet.now)) == []
 
 
 def test_a_node_tells_what_its_outputs_and_its_vault_tell(

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from larbinpy import __version__
 from larbinpy.config import Config
 from larbinpy.console.ports.commands import CommandSteps
+from larbinpy.crawl.control import Control
 from larbinpy.crawl.fleet.steering import FleetControl, Orders, Reports, Steering, Work
 from larbinpy.crawl.mode import Mode
 from larbinpy.fleet.vault import Away, FleetState, Then
@@ -121,6 +123,51 @@ def test_a_node_reports_every_two_seconds_and_at_once_when_it_joins() -> None:
     assert times == [0.5, 2.5, 4.5, 5.2, 7.2, 9.2]
 
 
+def test_what_a_node_reports() -> None:
+    reports: list[dict[str, Any]] = []
+    board: Any = SimpleNamespace(
+        read=lambda then, name, report: reports.append(report),
+        client=SimpleNamespace(trouble="Redis is slow"),
+    )
+    node: Any = SimpleNamespace(session="a.1", served=7, lag=0.256)
+    totals: Any = SimpleNamespace(
+        counts=lambda: {
+            "totals": {"success": 10, "pages": 12, "bytes_received": 3000, "links": 40},
+            "outcomes": {"success": 10, "err40X": 2, "timeout": 0},
+            "known": {"sites": 3},
+        }
+    )
+    stats: Any = SimpleNamespace(rates=lambda: {"success": 1.234, "bytes": 56.7})
+    work = Work(totals, stats, lambda: "running", lambda: 5, lambda: 60, lambda: 2, lambda: 9)
+    config = Config(http_port=8081, http_host="192.0.2.1", input_port=1976)
+    told = Reports(board, node, config)
+    told.step(work, 100.0)
+    [report] = reports
+    assert report == {
+        "session": "a.1",
+        "version": __version__,
+        "joined_s": 0.0,
+        "state": "running",
+        "pages": 10,
+        "pages_s": 1.23,
+        "replies": 12,
+        "bytes": 3000,
+        "bytes_s": 57,
+        "links": 40,
+        "outcomes": {"success": 10, "err40X": 2},
+        "sites": 3,
+        "queued": 5,
+        "seen": 60,
+        "busy": 2,
+        "shards": 7,
+        "lag_s": 0.26,
+        "trouble": "Redis is slow",
+        "http": "192.0.2.1:8081",
+        "database": "",
+        "input": "127.0.0.1:1976",
+    }
+
+
 def test_seeds_do_not_pile_up_while_redis_is_away() -> None:
     board = Board()
     control = control_of(board)
@@ -148,6 +195,7 @@ def test_a_new_limit_reaches_the_share_of_a_node(keyword: str) -> None:
     ("order", "answer"),
     [
         ("set waitDuration 9", {"ok": True}),
+        ("set header a b", {"ok": True}),
         ("set waitDuration", {"ok": False, "error": "unknown order 'set'"}),
         ("search b,c q=x", {"ok": True}),
         ("dance", {"ok": False, "error": "unknown order 'dance'"}),
@@ -155,6 +203,11 @@ def test_a_new_limit_reaches_the_share_of_a_node(keyword: str) -> None:
 )
 def test_what_a_node_does_with_an_order(order: str, answer: dict[str, Any]) -> None:
     assert list(control_of(Board()).execute(order)) == [answer]
+
+
+def test_a_node_saves_at_an_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Control, "save", lambda self: iter([{"ok": True, "saved": 7}]))
+    assert list(control_of(Board()).execute("save")) == [{"ok": True, "saved": 7}]
 
 
 def test_settings_and_states_are_given_until_redis_has_them() -> None:

@@ -1,12 +1,21 @@
 """Commands about a crawl on Redis, asked for without a node."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from larbinpy.crawl.fleet.remote import Remote, status_of
+from larbinpy.console.ports.commands import Wait
+from larbinpy.crawl.fleet.remote import (
+    Order,
+    Remote,
+    fleet_lines,
+    redis_of,
+    status_lines,
+    status_of,
+)
 from larbinpy.errors import UserError
-from larbinpy.fleet.board import Board, NodeReport
+from larbinpy.fleet.board import ASKED, Board, NodeReport
 from larbinpy.fleet.vault import FleetState, ShardLook
 from tests.support.fleetworld import Boards
 from tests.support.redisserver import RedisServer
@@ -126,6 +135,110 @@ def test_the_status_of_a_fleet() -> None:
         ("b", False),
         ("c", False),
     ]
+
+
+def status_with(*reports: NodeReport, state: FleetState = RUNNING, limit: int = 0) -> Any:
+    """The status of a crawl with nodes a, b ...; those whose reports are young are alive."""
+    names = "abc"[: len(reports)]
+    sessions = {f"{name}.1": 1 for name in names}
+    board = Board(state, sessions, dict(zip(names, reports, strict=True)), limit, 1500)
+    return status_of("news", board, [ShardLook("a.1", 1, 1200, 1), ShardLook("", 1, 34, 0)])
+
+
+WORK = {
+    "pages": 1234,
+    "pages_s": 12.5,
+    "replies": 1500,
+    "bytes": 2_000_000,
+    "bytes_s": 3000,
+    "shards": 7,
+    "lag_s": 0.25,
+    "joined_s": 3600.0,
+    "http": "127.0.0.1:8081",
+    "state": "running",
+}
+GONE = NodeReport(7200.0, {"pages": 5, "session": "b.1", "trouble": "its disk is full"})
+
+
+def test_the_status_of_a_fleet_as_lines() -> None:
+    live = NodeReport(1.0, {**WORK, "session": "a.1", "trouble": "Redis is slow"})
+    assert status_lines(status_with(live, GONE, limit=3000)) == [
+        "news: running, 1 node  pages 1,239 (12.5/s)  replies 1,500  received 2.0 MB (3.0 kB/s)  "
+        "queued 1,234  limitPage 3,000, 1,500 not given to nodes",
+        "  a: running  pages 1,234 (12.5/s)  replies 1,500  received 2.0 MB (3.0 kB/s)  shards 7  "
+        "Redis is slow",
+        "  b: gone for 2 h  pages 5",
+    ]
+
+
+def test_a_fleet_as_tables() -> None:
+    live = NodeReport(1.0, {**WORK, "session": "a.1"})
+    bare = NodeReport(1.0, {"session": "c.1", "trouble": "Redis is slow"})
+    info = {"server": "127.0.0.1:6379", "redis_version": "7.0.15", "used_memory": "1000000"}
+    servers = [
+        info | {"aof_enabled": "1", "maxmemory": "2000000", "connected_slaves": "1"},
+        info | {"aof_enabled": "1", "aof_last_write_status": "err"},
+        info | {"rdb_last_bgsave_status": "err"},
+    ]
+    here = "Redis 127.0.0.1:6379 7.0.15: memory 1.0 MB"
+    assert fleet_lines(status_with(live, GONE, bare), redis_of(servers)) == [
+        "news: running, 2 nodes",
+        "node  since    pages  pages/s  shards  lag     page            trouble",
+        "a     1:00:01  1,234  12.5     7       250 ms  127.0.0.1:8081  -",
+        "b     -        5      -        -       -       -               gone for 2 h",
+        "c     0:00:01  0      0        0       0 ms    -               Redis is slow",
+        "shards: 1 of 2 owned, 1 without owner, 1,234 URLs owed, 1 letter waiting",
+        f"{here} of 2.0 MB; append-only file; 1 replica",
+        f"{here}, no limit; append-only file, its last write failed; 0 replicas",
+        f"{here}, no limit; no append-only file: a restart may lose the crawl, its last write"
+        " failed; 0 replicas",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("state", "first"),
+    [
+        (NEW, "news: new, 0 nodes"),
+        (RUNNING, "news: unfinished, 0 nodes"),
+        (FINISHED, "news: finished, 0 nodes"),
+    ],
+)
+def test_a_fleet_without_nodes(state: FleetState, first: str) -> None:
+    lines = fleet_lines(status_with(state=state), [])
+    assert lines[:2] == [first, "no node has joined yet"]
+
+
+class Gathered:
+    """The answers to an order, which come in the second step."""
+
+    silent: tuple[str, ...] = ()
+
+    def __init__(self, number: int) -> None:
+        self.answers = {"a": {"number": number}}
+        self.is_over = False
+
+    def step(self, now: float) -> None:
+        self.is_over = True
+
+
+@pytest.mark.parametrize(("settled", "given"), [(3, 3), (99, int(ASKED))])
+def test_an_order_is_given_again_until_it_is_settled_or_its_time_is_over(
+    settled: int, given: int
+) -> None:
+    """An order a second, here."""
+    gathered: list[Gathered] = []
+
+    def gather() -> Gathered:
+        gathered.append(Gathered(len(gathered) + 1))
+        return gathered[-1]
+
+    order = Order(
+        lambda answers, silent: answers,
+        9.0,
+        lambda answers, silent: answers["a"]["number"] >= settled,
+    )
+    found = list(order.steps(gather, lambda: float(len(gathered))))  # type: ignore[arg-type]
+    assert found == [Wait.EVENT] * given + [{"a": {"number": given}}]
 
 
 def test_nobody_is_waited_for_where_no_node_is(
