@@ -131,6 +131,38 @@ def test_errors_of_a_question_to_one_server_are_its_answer(make: Make) -> None:
     assert world.client.trouble == ""
 
 
+def test_an_error_of_a_slot_that_moves_brings_a_look(make: Make) -> None:
+    world = cluster(make, 1)
+    world.open()
+    [server] = world.servers
+    server.reply = replies("-TRYAGAIN Multiple keys request")
+    before = looks(world)
+    answers = world.ask(PING)
+    world.rest()
+    world.rest(SOON)
+    assert (answers, looks(world)) == ([b"OK"], before + 1)
+
+
+def test_a_server_that_was_never_reached_is_named(make: Make) -> None:
+    world = make(2)
+    for server in world.servers:
+        server.close()
+    world.until(lambda: world.away)
+    assert world.client.trouble.startswith(f"Redis {world.servers[0].server} does not answer")
+
+
+def test_a_master_whose_connection_ended_is_connected_again_at_once(make: Make) -> None:
+    world = cluster(make)
+    first, second = world.servers
+    tell(world, (0, 99, first), (100, LAST, second))
+    world.open()
+    second.cut()
+    world.come_back(second)
+    answers = world.ask(PING, 100)
+    world.rest()
+    assert (answers, world.client.lost) == ([b"OK"], "")
+
+
 # Redirects.
 
 
@@ -397,6 +429,16 @@ def test_a_wait_on_another_connection_than_the_write_counts_for_nothing(make: Ma
     world.rest(SOON)
     assert answers == [None]
     assert names(server) == [b"SET", b"PING", b"WAIT", b"PING", b"SET", b"WAIT"]
+
+
+def test_a_flush_whose_wait_is_not_answered_is_away(make: Make) -> None:
+    world = make(connected_slaves="1")
+    world.open()
+    [server] = world.servers
+    server.reply = replies("OK", CUT)
+    answers = settling(world)
+    world.until(lambda: answers)
+    assert answers == [AWAY]
 
 
 def test_a_flush_that_was_lost_is_made_up_for_by_the_next(make: Make) -> None:

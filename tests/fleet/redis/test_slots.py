@@ -23,6 +23,7 @@ def halves(first: list[list[object]], second: list[list[object]]) -> SlotMap:
     [
         (b"{user1000}.following", b"user1000"),
         (b"foo{}{bar}", b"foo{}{bar}"),
+        (b"{}bar", b"{}bar"),
         (b"foo{{bar}}zap", b"{bar"),
         (b"foo{bar}{zap}", b"bar"),
         (b"foo{bar", b"foo{bar"),
