@@ -36,7 +36,7 @@ def test_a_round_is_flushed_once_when_the_last_of_it_is_answered() -> None:
     flushes: list[Callable[[Answered], None]] = []
     vault.post = lambda letters, then: answers.append(then)  # type: ignore[method-assign]
     vault.commit = lambda *call: answers.append(call[-1])  # type: ignore[method-assign]
-    vault.flush = flushes.append  # type: ignore[method-assign]
+    vault.flush = flushes.append  # type: ignore[assignment, method-assign]
     sending = Sending(vault, "a.1", JournalRound({2: b"x"}, {0: (1, EMPTY), 1: (1, EMPTY)}))
     sending.step()
     for answer in answers:
