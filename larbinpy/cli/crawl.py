@@ -313,8 +313,8 @@ def crawl(
             complain(summary(crawl.report))
             if config.fills_database:
                 complain(search_command(_of_node(config) if config.join else config))
-        if progress != "none" and config.keeps_files and code != Ending.DISK.code:
-            _say_left_out(crawl.report)
+        if config.keeps_files and code != Ending.DISK.code:
+            _say_left_out(crawl.report, config.state_dir)
         if check_links and code != Ending.DISK.code:
             broken = _report_links(config.state_dir, crawl.report, junit)
             code = BROKEN_LINKS if broken and code == 0 else code
@@ -384,9 +384,13 @@ def _report_links(folder: str, ended: Mapping[str, Any], junit: str | None) -> b
     return not report.is_clean
 
 
-def _say_left_out(ended: Mapping[str, Any]) -> None:
-    """Print what was left out of the files of a crawl; `ended` is its report."""
-    lines = left_out_lines(ended["outcomes"], ended["left_out"])
+def _say_left_out(ended: Mapping[str, Any], folder: str) -> None:
+    """Print what is missing in the files of a crawl: `ended` is its report, `folder` its state."""
+    outcomes = ended["outcomes"]
+    lost = sum(outcomes[outcome.value] for outcome in having(Trait.MISSED))
+    if lost:
+        complain(f"{counted(lost, 'URL')} could not be fetched: larbinpy report {folder}")
+    lines = left_out_lines(outcomes, ended["left_out"])
     sys.stderr.writelines(f"{line}\n" for line in lines)
 
 

@@ -183,6 +183,23 @@ def test_the_summary_counts_urls_that_robots_txt_forbids(world: World) -> None:
     assert "could not be fetched" not in crawler.out
 
 
+def test_an_archive_ends_with_what_it_lacks_whatever_progress_is_shown(world: World) -> None:
+    def site(asked: Asked) -> Iterable[Step]:
+        if asked.path == "/robots.txt":
+            return [ok(b"User-agent: *\nDisallow: /secret", "text/plain")]
+        return [html("/secret", "/lost")] if asked.path == "/" else [missing()]
+
+    web = world.web(site, "a.test")
+    _, _, _, *options = mirror(world, web.url())
+    options += ["--scratch", "--set", "stay=host", "--set", "outputMode=warc"]
+    crawler = world.larbinpy("crawl", web.url(), *options)
+    assert crawler.err.splitlines() == [
+        "larbinpy: 1 URL could not be fetched: larbinpy report state",
+        "Left out:",
+        "           1  by robots.txt",
+    ]
+
+
 def changing(pages: dict[str, bytes]) -> Callable[[Asked], Iterable[Step]]:
     """A site with these pages, which the test may change."""
 
