@@ -25,8 +25,10 @@ are no part of the page. JSON-LD is that of schema.org, as search engines ask fo
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from html import unescape
+from itertools import chain
+from types import MappingProxyType
 
 from larbinpy.loop.steps import Steps, replaced
 from larbinpy.parse.css import css_urls
@@ -312,7 +314,7 @@ def read_script(script_type: str | None, text: str, out: Collector) -> None:
     if kind == "application/ld+json":
         read_json(text, out)
     elif kind == "module":
-        for reference in imports(text):
+        for reference in imports(text, out.modules):
             out.add(reference, Kind.REQUISITE)
     elif kind == "importmap":
         _read_map(text, out)
@@ -324,18 +326,50 @@ _IMPORTING = re.compile(
     r"(?:\"(?P<double>[^\"\\\n]{1,2000})\"|'(?P<single>[^'\\\n]{1,2000})')?"
 )
 _FROM = re.compile(r"(?:[\s}*]|\A)from\s*\Z")
+#: A module, a worker or another file that a script loads when it needs it. A name in capitals
+#: behind an import is that of a type in a comment.
+_LATER = re.compile(
+    r"(?<![\w$.])(?:import\s*+|(?P<new>new\s++URL))\(\s*+(?P<quote>[\"'`])(?P<name>[^\"'`\\\n$]{1,2000})"
+    r"(?P=quote)\s*+(?(new),\s*+import\.meta\.url\b|[,)](?!\.[A-Z]))"
+)
 #: Specifiers that are references; others are names for a map of modules.
 _REFERENCE = ("/", "./", "../", "http://", "https://")
 
 
-def imports(script: str) -> Iterator[str]:
-    """The references of a module's static imports, in order: those that it cannot run without."""
+def imports(script: str, modules: Mapping[str, str] = MappingProxyType({})) -> Iterator[str]:
+    """The references of other files in a module: those of its static imports, then others.
+
+    `modules` is the page's map of modules.
+    """
+    for specifier in chain(specifiers(script), _loaded_later(script)):
+        reference = specifier if specifier.startswith(_REFERENCE) else _mapped(specifier, modules)
+        if reference:
+            yield reference
+
+
+def specifiers(script: str) -> Iterator[str]:
+    """What a module's static imports name, in order: what it cannot run without."""
     for found in _IMPORTING.finditer(script):
         specifier = found["double"] or found["single"]
         is_bare = found["word"] == "import" and not found["clause"].strip()
-        is_static = is_bare or _FROM.search(found["clause"]) is not None
-        if specifier and is_static and specifier.startswith(_REFERENCE):
+        if specifier and (is_bare or _FROM.search(found["clause"]) is not None):
             yield specifier
+
+
+def _loaded_later(script: str) -> Iterator[str]:
+    for found in _LATER.finditer(script):
+        # Without an ending it is the name of a module, or of a type.
+        if "." in found["name"].rpartition("/")[2]:
+            yield found["name"]
+
+
+def _mapped(specifier: str, modules: Mapping[str, str]) -> str:
+    """What the map of modules has for a specifier: for all of it, or for its longest folder."""
+    if specifier in modules:
+        return modules[specifier]
+    folders = [name for name in modules if name.endswith("/") and specifier.startswith(name)]
+    folder = max(folders, key=len, default="")
+    return folder and modules[folder] + specifier.removeprefix(folder)
 
 
 #: How `script.js` of Javadoc loads its search, from the folder that it lies in.
@@ -354,10 +388,13 @@ def _read_map(text: str, out: Collector) -> None:
     names = [maps.get("imports")] if isinstance(maps, dict) else []
     names += scopes.values() if isinstance(scopes, dict) else []
     for each in names:
-        for reference in each.values() if isinstance(each, dict) else ():
-            # One that ends so is a folder of modules.
-            if isinstance(reference, str) and not reference.endswith("/"):
-                out.add(reference, Kind.REQUISITE)
+        modules = each.items() if isinstance(each, dict) else ()
+        for name, reference in modules:
+            if isinstance(reference, str):
+                out.modules.setdefault(name, reference)
+                # One that ends so is a folder of modules.
+                if not reference.endswith("/"):
+                    out.add(reference, Kind.REQUISITE)
 
 
 def read_json(text: str, out: Collector) -> None:

@@ -315,6 +315,7 @@ class Collector:
         "encode",
         "full",
         "is_index",
+        "modules",
         "nofollow",
         "noindex",
     )
@@ -337,6 +338,8 @@ class Collector:
         self.nofollow = False
         #: Whether it is an index of sitemaps.
         self.is_index = False
+        #: The page's map of modules, by the name that scripts use.
+        self.modules: dict[str, str] = {}
         self._by_reference: dict[str, Link] = {}
         self._by_url: dict[str, Link] = {}
         self._packed: PackedLinks | None = None

@@ -332,8 +332,8 @@ _HEAD = re.compile(
     re.I | re.S,
 )
 _NEAR = 900
-#: A module in a map of modules.
-_MODULE = re.compile(r":\s*\"((?:/|\.\.?/|https?://)[^\"\\\s]*)\"")
+#: A module in a map of modules, by its name there.
+_MODULE = re.compile(r"\"([^\"\\\s]*)\"\s*:\s*\"((?:/|\.\.?/|https?://)[^\"\\\s]*)\"")
 #: An XML declaration without an encoding.
 _DECLARATION = re.compile(r"<\?xml\s++version\s*+=\s*+(?:\"[^\"<>]*+\"|'[^'<>]*+')")
 #: Documents within a document within a document that are rewritten.
@@ -590,7 +590,7 @@ def _edit(element: Marked, edits: Edits, references: _References, within: int) -
         if element.tag == "style":
             found = yield from css_replacements(text, references.part)
         elif element.tag == "script":
-            found = _modules(text, references)
+            found = _modules(text, references, edits.text)
         else:
             found = yield from _within(text, references, within)
         for first, last, new in found:
@@ -619,15 +619,28 @@ def _edit(element: Marked, edits: Edits, references: _References, within: int) -
                 edits.drop(element, name)
 
 
-def _modules(text: str, references: _References) -> list[Replacement]:
+def _modules(text: str, references: _References, page: str) -> list[Replacement]:
     """What is replaced in a map of modules; its references begin as those of an import do."""
     found = []
     for value in _MODULE.finditer(text):
-        new = references.new(value[1])
+        name, reference = value.groups()
+        new = references.new(reference)
+        if reference.endswith("/"):
+            new = _folder(name, reference, references, page) or new
         if new is not None:
             relative = new if new.startswith(("../", "http")) else f"./{new}"
-            found.append((*value.span(1), relative))
+            found.append((*value.span(2), relative))
     return found
+
+
+def _folder(name: str, reference: str, references: _References, page: str) -> str:
+    """The folder of those of the modules below `name` that the page imports; empty if none is."""
+    for specifier in grammars.specifiers(page):
+        rest = specifier.removeprefix(name)
+        file = references.new(reference + rest) if specifier.startswith(name) else None
+        if file and references.is_local(reference + rest) and file.endswith(rest):
+            return file.removesuffix(rest)
+    return ""
 
 
 def _edit_targets(element: Marked, edits: Edits, references: _References) -> None:

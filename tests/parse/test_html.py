@@ -102,6 +102,17 @@ def kinds(markup: str, agent: str = "larbinpy") -> list[tuple[str, str]]:
             ' "scopes": {"/c/": {"a": "./y.js"}}}</script>',
             [("x.js", "REQUISITE"), ("y.js", "REQUISITE")],
         ),
+        (
+            '<script type=importmap>{"imports": {"a": "./x.js", "b/": "./b/", "b/c/": "./c/"}}'
+            "</script><script type=module>import 'a'; import {d} from 'b/d.js'; import 'no';"
+            "import * as e from 'b/c/e.js'</script>",
+            [("x.js", "REQUISITE"), ("b/d.js", "REQUISITE"), ("c/e.js", "REQUISITE")],
+        ),
+        (
+            "<script type=module>x = () => import('./x.js'); new URL(`./y.js`, import.meta.url);"
+            "new URL('./no.js', b); /** {import('./no.ts').Type} */ import('./no')</script>",
+            [("x.js", "REQUISITE"), ("y.js", "REQUISITE")],
+        ),
         ("<script type=importmap>[{</script><script type=importmap>[]</script>", []),
         ("<noframes><body><a href=x>1</a></noframes>", [("x", "PAGE")]),
         (
@@ -381,7 +392,7 @@ def _ascii(urls: set[str]) -> set[str]:
             "dir/x.js y.js",
         ),
         ("a.import '/x.js';$import'/y.js';// import\nfoo('./z.js')", ""),
-        ("import('./x.js');import.meta.url;'./y.js';let exports = './z.js'", ""),
+        ("import('./x.js');import.meta.url;'./y.js';let exports = './z.js'", "dir/x.js"),
         ("import/**/ './x.js'", ""),
         ("export {a,b}from\n'/x.js';import d,{c}from'./y.mjs'", "x.js dir/y.mjs"),
         (

@@ -94,6 +94,12 @@ def rewritten(text: str, type_: str = "text/html") -> str:
             '<script type=importmap>{"imports": {"a": "./b.html", "c/": "http://h/c/", "d": "b"},\n'
             ' "scopes": {"/b": {"a":"../s.css"}}}</script><script>x={"a": "./b"}</script>',
         ),
+        (
+            '<script type=importmap>{"imports": {"c/": "/", "no/": "/no/"}}</script>'
+            "<script type=module>import 'c/s.css'; import 'no/s.css'</script>",
+            '<script type=importmap>{"imports": {"c/": "../", "no/": "http://h/no/"}}</script>'
+            "<script type=module>import 'c/s.css'; import 'no/s.css'</script>",
+        ),
         ("<noframes><a href=b>x</a></noframes>", '<noframes><a href="b.html">x</a></noframes>'),
         ("<img lowsrc=b longdesc=b>", '<img lowsrc="b.html" longdesc="b.html">'),
         # A form that asks with a GET leads to the page that answers it with a script.
