@@ -84,13 +84,26 @@ static const char *const LAZY_OTHER_NAMES[] = {
     "data-lazy", "data-lazyload", "data-echo", "data-src-retina", "data-cfsrc",
     "data-pagespeed-lazy-src", "data-splide-lazy", "data-flickity-lazyload",
     "data-flickity-lazyload-src", "data-splide-lazy-srcset", "data-flickity-lazyload-srcset",
-    "data-bg", "data-background", "data-background-image", "data-bgset", "data-poster", NULL};
+    "data-bg", "data-bg-image", "data-bg-src", "data-lazy-bg", "data-background",
+    "data-background-image", "data-lazy-background", "data-bgset", "data-poster", NULL};
 
 static Attribute data_attribute(Text name)
 {
     return is_one(name, LAZY_NAMES) ? LAZY
          : is_one(name, LAZY_SET_NAMES) ? LAZY_SET
          : is_one(name, LAZY_OTHER_NAMES) ? LAZY_OTHER : ATTRIBUTES;
+}
+
+/* Whether a data- attribute of an <img> or <source>, of any name, may be the address of an image:
+** larbinpy.parse.grammars.is_image decides. A reference of a character might spell either sign. */
+static bool may_be_image(const Tag *tag, Text name, Text value)
+{
+    if (name.size < 6 || !spells(name.at, "data-", 5) || value.size < 6)
+        return false;
+    if (!is_word(tag->name, "img") && !is_word(tag->name, "source"))
+        return false;
+    bool unclear = memchr(value.at, '&', value.size);
+    return unclear || (strchr("/.hH \t\n\f\r\\", *value.at) && memchr(value.at, '.', value.size));
 }
 
 static Attribute attribute_named(Text name)
@@ -186,6 +199,8 @@ static const char *read_attribute(const char *at, const char *end, Tag *tag)
         attribute = LAZY_OTHER;
     if (attribute == PAINT && !memchr(value.at, '(', value.size))
         attribute = ATTRIBUTES;
+    if (attribute == ATTRIBUTES && may_be_image(tag, name, value))
+        attribute = LAZY_OTHER;
     if (attribute != ATTRIBUTES && !has(tag, attribute)) {
         tag->has |= 1u << attribute;
         tag->value[attribute] = value;

@@ -207,7 +207,10 @@ SETS = (
     "data-flickity-lazyload-srcset",
 )
 #: Name a background, as an address or as url() of CSS; on any element.
-BACKGROUNDS = ("data-bg", "data-background", "data-background-image")
+BACKGROUNDS = (
+    *("data-bg", "data-bg-image", "data-bg-src", "data-lazy-bg", "data-background"),
+    *("data-background-image", "data-lazy-background"),
+)
 #: Name backgrounds as `srcset` does (the bgset plugin of lazysizes); on any element.
 BACKGROUND_SETS = ("data-bgset",)
 #: Names an image on elements without `src`, too, whose loader makes a background of it.
@@ -221,10 +224,15 @@ PAINTS = (
 )
 
 NAMES = frozenset({*SOURCES, *SETS, *BACKGROUNDS, *BACKGROUND_SETS, POSTER})
+#: Elements that may name further sizes of their image, in attributes of any name that begins so.
+SIZED = ("img", "source")
+SIZE = "data-"
 
 #: Characters of templates and JSON; none of them stands in a URL.
 _PATTERN = re.compile(r'[{<"]')
 _PATH = re.compile(r"/|\.[A-Za-z]")
+#: A reference that is not relative to something that only a script knows.
+_CERTAIN = re.compile(r"[ \t\n\f\r]*(?:https?://|/|\.\.?/)", re.IGNORECASE)
 _IMAGE = re.compile(
     r"\.(?:avif|bmp|gif|jpe?g|png|svg|webp)(?![A-Za-z0-9])", re.ASCII | re.IGNORECASE
 )
@@ -233,6 +241,13 @@ _IMAGE = re.compile(
 def is_address(value: str) -> bool:
     """Whether the value of an attribute of a lazy loader is an address, and nothing else."""
     return _PATH.search(value) is not None and _PATTERN.search(value) is None
+
+
+def is_image(value: str) -> bool:
+    """Whether the value of an attribute of any name is certainly the address of an image."""
+    return (
+        _CERTAIN.match(value) is not None and _IMAGE.search(value) is not None and is_address(value)
+    )
 
 
 def add_source(value: str | None, kind: Kind, out: Collector) -> None:

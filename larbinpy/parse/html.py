@@ -354,6 +354,8 @@ def _read_elements(found: list[Element], out: Collector, within: int = 0) -> Non
                 checks.element = element
             if tag in readers:
                 readers[tag](get, out)
+        if tag in grammars.SIZED and out.checked is None:
+            _read_sizes(element, out)
         if not _SELDOM.isdisjoint(held):
             if "formaction" in held and tag in _SUBMITTING:
                 _read_formaction(element, found, out)
@@ -363,6 +365,14 @@ def _read_elements(found: list[Element], out: Collector, within: int = 0) -> Non
             collect_lazy(tag, get, out)
         if tag in _WITH_CONTENT:
             _WITH_CONTENT[tag](element, out, within)
+
+
+def _read_sizes(element: Element, out: Collector) -> None:
+    for name in element.attrs:
+        if name.startswith(grammars.SIZE) and name not in grammars.NAMES:
+            value = element.attr(name)
+            if value is not None and grammars.is_image(value):
+                out.add(value, Kind.IMAGE)
 
 
 def _read_style(element: Element, out: Collector, _within: int) -> None:

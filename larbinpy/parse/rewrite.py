@@ -45,7 +45,7 @@ _HOLDERS = (
 )
 _LISTED = [f"[{name}]" for name in _HOLDERS] + [f'[{name}*="("]' for name in grammars.PAINTS]
 #: A list in :is() is a third cheaper than the list itself.
-_WHOLE = ("meta", "style", "noframes", "form", 'script[type="importmap"]')
+_WHOLE = ("meta", "style", "noframes", "form", *grammars.SIZED, 'script[type="importmap"]')
 _SELECTOR = f":is({','.join([*_LISTED, *_WHOLE])})".replace("xlink:", r"xlink\:")
 #: Those and the attributes that decide how they are rewritten.
 _WANTED = (
@@ -213,6 +213,8 @@ def _marked(
         if location is None:
             continue
         wanted = {n: at for n, at in location.attrs.items() if n in _WANTED}
+        if element.tag in grammars.SIZED:
+            wanted |= {n: at for n, at in location.attrs.items() if n.startswith(grammars.SIZE)}
         spans = {n: in_text(at.start_offset, at.end_offset) for n, at in wanted.items()}
         short = {n: s for n, s in spans.items() if s[1] - s[0] < charset.KEPT}
         values = {name: element.attr(name) or "" for name in short}
@@ -607,6 +609,8 @@ def _edit(element: Marked, edits: Edits, references: _References, within: int) -
     for name in _LAZY:
         if name in values:
             edits.put(element, name, (yield from _lazy(values[name], references)))
+    if element.tag in grammars.SIZED:
+        _edit_sizes(element, edits, references)
     if element.tag == "form" or not _FORMS.keys().isdisjoint(values):
         _edit_targets(element, edits, references)
     if element.tag == "script" and "src" in values:
@@ -666,6 +670,17 @@ def _lazy(value: str, references: _References) -> Steps[str | None]:
     if "(" in value:
         return (yield from replace_css_urls(value, references.new))
     return references.new(value) if grammars.is_address(value) else None
+
+
+def _edit_sizes(element: Marked, edits: Edits, references: _References) -> None:
+    """Replace the addresses of stored images in attributes whose names are not known."""
+    for name, value in element.values.items():
+        if (
+            name.startswith(grammars.SIZE)
+            and name not in grammars.NAMES
+            and grammars.is_image(value)
+        ):
+            edits.put(element, name, references.new(value) if references.is_local(value) else None)
 
 
 def _edit_references(element: Marked, edits: Edits, references: _References) -> bool:

@@ -164,6 +164,15 @@ def test_kinds_of_links(markup: str, expected: list[tuple[str, str]]) -> None:
             "<iframe data-src=/x></iframe><video data-src=/y data-poster=/z></video>",
             [("/x", "SHOWN"), ("/y", "REQUISITE"), ("/z", "IMAGE")],
         ),
+        (
+            "<img src=x data-large_image=/y.jpg data-img-sm='//h.example/z.png?1' data-file=no.jpg"
+            " data-name='/a b.png?{c}' data-page=/no.html><p data-thumb=/no.png>",
+            [("x", "IMAGE"), ("/y.jpg", "IMAGE"), ("/z.png?1", "IMAGE")],
+        ),
+        (
+            "<p data-bg-image='url(x)' data-lazy-background=y.png>",
+            [("x", "IMAGE"), ("y.png", "IMAGE")],
+        ),
         ("<source data-srcset=/x data-src=/y>", [("/y", "REQUISITE"), ("/x", "IMAGE")]),
         ("<div data-src=x.PNG?1></div><div data-src=/no.html></div>", [("x.PNG?1", "IMAGE")]),
         (

@@ -22,6 +22,7 @@ FILES = {
     "http://h/s.css": "../s.css",
     "http://h/i?x=1&y": "../i%3Fx%3D1%26y",
     "http://h/a/?%E9": "e.html",
+    "http://h/x.png": "../x.png",
 }
 
 
@@ -78,6 +79,10 @@ def rewritten(text: str, type_: str = "text/html") -> str:
             "<div data-bg=/s.css data-background=#fff data-lazy=true><p data-bg='url(/s.css)'>",
             '<div data-bg="../s.css" data-background=#fff data-lazy=true>'
             "<p data-bg='url(../s.css)'>",
+        ),
+        (
+            "<img data-full=/x.png data-other=/none.png data-file=x.png><p data-full=/x.png>",
+            '<img data-full="../x.png" data-other=/none.png data-file=x.png><p data-full=/x.png>',
         ),
         ('<img data-src=\'{"a": "/b"}\'>', '<img data-src=\'{"a": "/b"}\'>'),
         (

@@ -619,6 +619,10 @@ GRAMMARS = {
 <script data-src=/%U%></script><a data-src=/x.webp href=%U%>x</a><embed data-src=/%U%>
 <input data-src=/x.png><base data-src=/x.png><meta data-src=/x.png><link data-src=/x.png>
 <form data-src=/x.png action=%U%></form>
+<img src=%U% data-large=/x.png data-Size-2='https://h.example/%U%.jpg?x' data-title="a.png">
+<img data-x=" ./x.webp" data-y='&#47;y.gif' data-z="&amp;/z.png" data-v=/no data-w='/{w}.png'>
+<source data-x=../x.avif data-y="/a.png, /b.png 2x"><picture data-x=/x.png><div data-x=/y.png>
+<img DATA-X=/x.PNG data-=/x.png data-src-2=\\x.png data-u="//h.example/u.png"><img data-x="">
 """,
     ),
     "within": _grammar(
