@@ -516,7 +516,7 @@ def _second(unix: int) -> str:
     return datetime.fromtimestamp(unix, UTC).replace(tzinfo=None).isoformat()
 
 
-#: Values of a Content-Type; a `Transfer` joins those of several lines with commas.
+#: Values of a Content-Type; those of several lines are joined with commas.
 _VALUES = re.compile(r'(?:[^,"]|"(?:[^"\\]|\\.)*"?)+')
 #: MIME Sniffing standard, 4.4. As in browsers, a blank or a comment ends a type as ";" does.
 _TYPE = re.compile(r"\s*([!#$%&'*+.^_`|~\w-]+/[!#$%&'*+.^_`|~\w-]+)(?=[\s;(]|$)", re.ASCII)
@@ -550,11 +550,8 @@ def _charset(value: str) -> str | None:
 
 
 def declared_type(headers: Sequence[tuple[str, str]]) -> tuple[str, str | None]:
-    """Return the `content_type` of `headers` (names in lower case), whose lines are joined."""
-    for name, value in headers:
-        if name == "content-type":
-            return content_type(value)
-    return "", None
+    """Return the `content_type` of `headers` (names in lower case)."""
+    return content_type(", ".join([value for name, value in headers if name == "content-type"]))
 
 
 @dataclass(frozen=True, slots=True)

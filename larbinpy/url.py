@@ -320,6 +320,8 @@ def _bare(href: str) -> str | None:
     if not href.startswith(("http://", "https://")):
         return None
     href = href.partition("#")[0]
+    if "@" not in href:
+        return href
     scheme, _, rest = href.partition("://")
     authority, slash, path = rest.partition("/")
     return f"{scheme}://{authority.rpartition('@')[2]}{slash}{path}"

@@ -304,16 +304,17 @@ class Intake:
             page.detail = part_detail(parsed.cut or page.detail)
         elif page.rest:
             page.detail = LONG_SITEMAP
-        links = self._followed(parsed, obeys=self._sites.robots_meta(page.url) != "off")
+        obeyed = self._sites.robots_meta(page.url)
+        links = self._followed(parsed, obeyed)
         purpose = SITEMAP if parsed.is_index else PAGE
         while len(links) > _LINKS:
             self._admit(page.url, links[:_LINKS], self._now, purpose=purpose)
             links = links[_LINKS:]
             yield
-        self._loaded(page, parsed, links, digests, self._now)
+        self._loaded(page, parsed, links, digests, obeyed)
 
     def _loaded(
-        self, page: Page, parsed: Parsed, links: Sequence[Link], digests: list[int], now: float
+        self, page: Page, parsed: Parsed, links: Sequence[Link], digests: list[int], obeyed: str
     ) -> None:
         """Complete a page that was read; `links` are those that were not passed on yet.
 
@@ -321,7 +322,6 @@ class Intake:
         """
         page.charset = parsed.charset
         page.list_links = partial(urls, parsed.links)
-        obeyed = self._sites.robots_meta(page.url)
         reason = self._why_not_kept(page, parsed, obeyed)
         if page.rest:
             self._output_reply(page)
@@ -333,13 +333,13 @@ class Intake:
             self._output(page, self._output_plug.feeder.withheld)
             # It is a reply all the same, and an archive has all of them.
             self._output_reply(page)
-        self._count_left_out(page, parsed, reason, obeys=obeyed != "off")
+        self._count_left_out(page, parsed, reason, obeyed)
         self._link_notes.page(page.url.href, parsed.links)
         if digests:
             self._frontier.remember(digests)
-        self._frontier.replied(page, now, self._wall())
+        self._frontier.replied(page, self._now, self._wall())
         self._stats.links += len(parsed.links)
-        self._admit(page.url, links, now, purpose=SITEMAP if parsed.is_index else PAGE)
+        self._admit(page.url, links, self._now, purpose=SITEMAP if parsed.is_index else PAGE)
 
     def _why_not_kept(self, page: Page, parsed: Parsed, obeyed: str) -> str:
         """The reason why a page does not go to the outputs; empty if it does.
@@ -353,14 +353,18 @@ class Intake:
             return ""
         return "" if self._types.specific(page.type) else "specificSearch"
 
-    def _followed(self, parsed: Parsed, *, obeys: bool) -> Sequence[Link]:
-        """The links of a page that the crawl may follow; `obeys`: as its directives say."""
-        if not obeys:
+    def _heeds(self, obeyed: str) -> bool:
+        """Whether the links of a page are followed as its directives say."""
+        return obeyed != "off"
+
+    def _followed(self, parsed: Parsed, obeyed: str) -> Sequence[Link]:
+        """The links of a page that the crawl may follow."""
+        if not self._heeds(obeyed):
             return parsed.links
         needed = self._config.requisites != "off"
         return followed(parsed.links, nofollow=parsed.nofollow, needed=needed)
 
-    def _count_left_out(self, page: Page, parsed: Parsed, reason: str, *, obeys: bool) -> None:
+    def _count_left_out(self, page: Page, parsed: Parsed, reason: str, obeyed: str) -> None:
         """Count a page that is not kept, or not wholly read, and its links that are not followed.
 
         Those to other hosts are most often left out in any case.
@@ -373,11 +377,11 @@ class Intake:
             page.detail = page.detail or SCRIPTED
         if parsed.cut:
             counted["cut"] += 1
-        if len(self._followed(parsed, obeys=obeys)) == len(parsed.links):
+        left = unfollowed(parsed.links, nofollow=parsed.nofollow)
+        if not left or not self._heeds(obeyed):
             return
         host, is_seen = page.url.host, self._frontier.admission.is_seen
-        left = urls(unfollowed(parsed.links, nofollow=parsed.nofollow))
-        if number := sum(host_of(url) == host and not is_seen(url) for url in left):
+        if number := sum(host_of(url) == host and not is_seen(url) for url in urls(left)):
             counted["nofollow"] += number
 
     def _is_filled_by_scripts(self, page: Page, parsed: Parsed) -> bool:

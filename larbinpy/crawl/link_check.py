@@ -120,7 +120,7 @@ class CheckIntake(Intake):
         super()._process(page, now)
 
     def _loaded(
-        self, page: Page, parsed: Parsed, links: Sequence[Link], digests: list[int], now: float
+        self, page: Page, parsed: Parsed, links: Sequence[Link], digests: list[int], obeyed: str
     ) -> None:
         """In the log, the line of a page names its links that are no URLs."""
         checked = parsed.checked
@@ -128,12 +128,12 @@ class CheckIntake(Intake):
         if checked.malformed:
             page.detail = malformed_detail(tuple(checked.malformed))
         self._link_notes.checked(page.url.href, checked)
-        super()._loaded(page, parsed, links, digests, now)
+        super()._loaded(page, parsed, links, digests, obeyed)
         self._frontier.scope.left_out.update(checked.refused)
 
-    def _followed(self, parsed: Parsed, *, obeys: bool) -> Sequence[Link]:
+    def _heeds(self, obeyed: str) -> bool:
         """Links may be broken whether robots are to follow them or not."""
-        return parsed.links
+        return False
 
 
 def _may_mislead(page: Page) -> bool:

@@ -154,8 +154,8 @@ class Fetcher:
         """
         assert self.free > 0, self
         curl = self._free.pop()
-        if self._manners:
-            changes = self._manners.get(request.url.site, ())
+        if request.url.site in self._manners:
+            changes = self._manners[request.url.site]
             request.options = self._changed(request.options, changes)
         transfer = Transfer(request, now)
         try:
@@ -432,7 +432,7 @@ def _failure(curl: pycurl.Curl, request: Request, code: int, message: str) -> tu
 
 
 def _changed(chosen: RequestOptions, changes: options.Changes) -> RequestOptions:
-    return replace(chosen, **dict(changes)) if changes else chosen
+    return replace(chosen, **dict(changes))
 
 
 def _put(memory: dict[str, T], key: str, value: T, most: int) -> None:

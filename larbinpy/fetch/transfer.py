@@ -517,17 +517,7 @@ class Transfer:
             self.headers[-1] = (name, f"{value} {line.strip()}")
             return
         name, _, value = line.partition(":")
-        name, value = name.strip().lower(), value.strip()
-        if name == "content-type":
-            value = self._joined(value)
-        self.headers.append((name, value))
-
-    def _joined(self, value: str) -> str:
-        """`value` after those of earlier lines of Content-Type, which go."""
-        known = [each for each in self.headers if each[0] == "content-type"]
-        for each in known:
-            self.headers.remove(each)
-        return ", ".join([*(earlier for _, earlier in known), value])
+        self.headers.append((name.strip().lower(), value.strip()))
 
     def _end_headers(self) -> int | None:
         if 100 <= self.status < 200 and self.status != _SWITCHING:

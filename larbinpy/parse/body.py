@@ -333,6 +333,7 @@ _Steps = Generator[None, None, str | None]
 _BLANK = b"\xef\xbb\xbf \t\r\n"
 #: Bytes of a document of JSON that is read to see whether it is one: 20 ms.
 _LONGEST_JSON = 2 << 20
+_JSON = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*+[{\[]")
 _MANIFEST_NAMES = (".webmanifest", "/manifest.json")
 
 _HEAD = 512
@@ -400,7 +401,7 @@ def read_body(page: Page, out: Collector) -> _Steps:
     if page.url.is_sitemap and is_sitemap(page):
         return (yield from _read_sitemap(page, out))
     # Most bodies are pages, and begin so.
-    if kind in _VAGUE and (page.url.requisite or body[:1] != b"<"):
+    if kind in _VAGUE and (page.url.requisite or body[:_HEAD].lstrip()[:1] != b"<"):
         kind = type_of(page)
         if not kind and not _is_manifest(page):
             return None
@@ -604,7 +605,7 @@ def _xml_type(page: Page) -> str:
 
 def _is_json(body: bytes) -> bool:
     """Whether a body is a document of JSON, which programs read, whatever its label is."""
-    if not body.lstrip(_BLANK).startswith((b"{", b"[")) or len(body) > _LONGEST_JSON:
+    if not _JSON.match(body) or len(body) > _LONGEST_JSON:
         return False
     try:
         json.loads(body)

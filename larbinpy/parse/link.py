@@ -187,8 +187,11 @@ class PackedLinks(Sequence[Link]):
 
     def select(self, wanted: bytes) -> Sequence[Link]:
         """The links whose flags are among `wanted`."""
-        if not self.flags.translate(None, wanted):
+        others = self.flags.translate(None, wanted)
+        if not others:
             return self
+        if len(others) == len(self.flags):
+            return []
         if native is None:
             return [link for link, flags in zip(self, self.flags, strict=True) if flags in wanted]
         return PackedLinks(*native.select_links(self.text, self.ends, self.flags, wanted))

@@ -71,7 +71,7 @@ def test_folded_lines_are_one_value() -> None:
     assert subject.headers == [("set-cookie", "a=b; Max-Age=3600; Version=1")]
 
 
-def test_types_of_several_lines_are_joined_and_the_last_valid_one_counts() -> None:
+def test_the_last_valid_type_of_several_lines_counts() -> None:
     types = []
 
     def accept(media_type: str, size: int | None) -> Refusal | None:
@@ -83,8 +83,7 @@ def test_types_of_several_lines_are_joined_and_the_last_valid_one_counts() -> No
     feed(subject, b"HTTP/1.1 200 OK\r\n" + lines + b"CONTENT-TYPE: ?\r\n\r\n")
     page = subject.page(None)
     assert (page.type, page.http_charset, types) == ("text/html", "x", ["text/html"])
-    assert page.headers == [("a", "b"), ("content-type", "text/plain, text/html; charset=x, ?")]
-    assert page.head.count(b"ontent-Type: ") == 2
+    assert page.headers[1:3] == [("a", "b"), ("content-type", "text/html; charset=x")]
 
 
 def test_the_status_line_is_kept_as_it_came() -> None:
