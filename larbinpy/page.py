@@ -591,7 +591,8 @@ class Page:
     outcome: Outcome
     #: HTTP status; 0 if no reply came.
     status: int = 0
-    #: In the order received; names in lower case, values stripped, decoded as Latin-1.
+    #: In the order received; names in lower case, values stripped, decoded as Latin-1. The list is
+    #: replaced, and never changed.
     headers: list[tuple[str, str]] = field(default_factory=list)
     #: Decoded (gzip, br). Empty for one that is `not_modified` since a visit that put it into the
     #: database, or, if it is a large file without links, into the mirror.
@@ -628,6 +629,11 @@ class Page:
     read: "Callable[[Page], Any]" = field(default=_unread, repr=False, compare=False)
     _said: Any = field(default=None, init=False, repr=False, compare=False)
     _links: list[str] | None = field(default=None, init=False, repr=False)
+    # What the Content-Type of these headers declares.
+    _typed: object = field(default=None, init=False, repr=False, compare=False)
+    _declared: tuple[str, str | None] = field(
+        default=("", None), init=False, repr=False, compare=False
+    )
 
     @property
     def links(self) -> list[str]:
@@ -695,12 +701,18 @@ class Page:
 
         Cut at the longest that the RFC allows, as it is logged and servers may send anything.
         """
-        return declared_type(self.headers)[0]
+        return self._content_type[0]
 
     @property
     def http_charset(self) -> str | None:
         """The charset of the Content-Type."""
-        return declared_type(self.headers)[1]
+        return self._content_type[1]
+
+    @property
+    def _content_type(self) -> tuple[str, str | None]:
+        if self._typed is not self.headers:
+            self._typed, self._declared = self.headers, declared_type(self.headers)
+        return self._declared
 
 
 @dataclass(slots=True)

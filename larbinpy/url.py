@@ -266,12 +266,12 @@ class Base:
 
     def _above(self) -> dict[str, str]:
         folders: dict[str, str] = {}
-        folder = self.url.partition("?")[0]
+        folder, root = self.url.partition("?")[0], f"{self._origin}/"
         for up in _UP if self._origin else ():
-            folder = folder[: folder.rindex("/", 0, -1 if up else None) + 1]
+            # The standard drops steps above the root.
+            if folder != root:
+                folder = folder[: folder.rindex("/", 0, -1 if up else None) + 1]
             folders[up] = folder
-            if len(folder) == len(self._origin) + 1:
-                break
         return folders
 
     @property

@@ -110,6 +110,8 @@ make_env() {
             pip_install "$root" --no-deps
             echo "$source" >"$root/.venv/built"
         fi
+        # As pip does for packages, so that a user who writes no bytecode starts as quickly.
+        "$root/.venv/bin/python" -m compileall -q "$root/larbinpy" >&2 || true
         for extra in "$@"; do
             [ -e "$root/.venv/made-$extra" ] && continue
             say "adding the packages of $extra"

@@ -39,7 +39,7 @@ HOMES = {
     "pycurl": "fetch",
     "turbohtml": "parse database.content login.methods.form frontier.soft404.answers",
     "oauthlib": "login.methods.oauth",
-    "lxml": "parse database.content",
+    "lxml": "parse database.content cli",
     "dns": "dns demo",
     "hiredis": "fleet.redis",
     "click": "cli",

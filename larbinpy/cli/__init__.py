@@ -100,8 +100,8 @@ def _one_line() -> Iterator[None]:
         sys.exit(USAGE)
 
 
-#: Packages that neither libcurl nor the parsers list.
-_PACKAGES = ("ada-url", "click", "dnspython", "h11", "hiredis", "isal", "tqdm", "warcio")
+#: Packages of which nothing but the version is told.
+_PACKAGES = ["turbohtml", "ada-url", "click", "dnspython", "h11", "hiredis", "isal", "tqdm", "warcio"]
 
 
 def _show_versions(context: click.Context, parameter: click.Parameter, value: bool) -> None:
@@ -115,15 +115,19 @@ def _versions() -> list[str]:
     # Here, since only they need these modules.
     import platform
 
+    from lxml import etree
+
     from larbinpy._version import __version__
     from larbinpy.fetch import options as fetching
-    from larbinpy.parse import charset as parsing
+    from larbinpy.native import native
 
+    libxml2 = ".".join(map(str, etree.LIBXML_VERSION))
+    scan = "compiled" if native else "not compiled, so reading pages is slow"
     return [
         f"larbinpy, version {__version__}",
         f"Python {platform.python_version()} on {platform.system()} {platform.machine()}",
         fetching.versions(),
-        parsing.versions(),
+        f"lxml {etree.__version__} with libxml2 {libxml2}, link scan {scan}",
         ", ".join(f"{name} {found}" for name in _PACKAGES if (found := _version(name))),
     ]
 

@@ -42,6 +42,9 @@ static Base prepare(Text url)
             end--;
         base.folder[base.folders++] = end--;
     }
+    /* The standard drops steps above the root. */
+    while (base.folders < MOST_UP)
+        base.folder[base.folders++] = base.origin + 1;
     return base;
 }
 

@@ -21,10 +21,7 @@ from typing import AnyStr
 from urllib.parse import quote_from_bytes
 
 import turbohtml
-from lxml import etree
 from turbohtml.detect import detect  # registers the whatwg-* codecs as well
-
-from larbinpy.native import native
 
 #: No honest page has a tag of this length (bytes or characters); long scripts are honest.
 LONGEST = 256 * 1024
@@ -160,13 +157,9 @@ def may_be_replaced(body: bytes) -> bool:
     The tree's prescan obeys it even if it is within a text, and reads nothing else then.
     """
     head = body[:_PRESCANNED].lower()
-    return (
-        b"replacement" in head
-        or b"2022-kr" in head
-        or b"2022kr" in head
-        or b"2022-cn" in head
-        or b"hz-gb-2312" in head
-    )
+    if b"2022" in head and any(name in head for name in (b"2022-kr", b"2022kr", b"2022-cn")):
+        return True
+    return b"replacement" in head or b"hz-gb-2312" in head
 
 
 def is_marked(body: bytes) -> bool:
@@ -398,19 +391,3 @@ def shortened(body: bytes) -> bytes:
 def _ends(run: bytes) -> bytes:
     # The length stays even or odd, as UTF-16 needs it.
     return run[:KEPT] + run[len(run) - KEPT - len(run) % 2 :]
-
-
-def versions() -> str:
-    """Return the versions; that of libxml2 is the one lxml runs with.
-
-    They say, too, whether links are found by the compiled module.
-    """
-    # It loads socket code.
-    from importlib.metadata import version
-
-    libxml2 = ".".join(map(str, etree.LIBXML_VERSION))
-    scan = "compiled" if native else "not compiled, so reading pages is slow"
-    return (
-        f"turbohtml {version('turbohtml')}, lxml {etree.__version__} with libxml2 {libxml2}, "
-        f"link scan {scan}"
-    )

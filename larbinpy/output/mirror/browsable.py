@@ -395,9 +395,9 @@ class BrowsableMirror:
             page.outcome = Outcome.EARLY_STOP
             return
         # Some servers send the type of an error page, or their default, with each 304.
-        page.headers = [(name, value) for name, value in page.headers if name != "content-type"]
-        sent = {name for name, _ in page.headers}
-        page.headers += [(name, value) for name, value in entry.headers if name not in sent]
+        kept = [(name, value) for name, value in page.headers if name != "content-type"]
+        sent = {name for name, _ in kept}
+        page.headers = kept + [each for each in entry.headers if each[0] not in sent]
         page.body, page.outcome = body, Outcome.SUCCESS
         self._catalog.stay(entry.url)
 
