@@ -23,7 +23,6 @@ from click.shell_completion import CompletionItem
 from larbinpy.config import SETTINGS, Config, ConfigError, Given
 from larbinpy.config.kinds import SEED, UTF_16, ValueKind, decoded
 from larbinpy.console.ports.input_port import DOOR
-from larbinpy.console.terminal import client
 from larbinpy.console.text import printable
 from larbinpy.errors import INTERRUPTED, USAGE, Ending, UserError, what_failed
 from larbinpy.url import masked_line, typed
@@ -343,6 +342,9 @@ def place_of(
     Without `state`, stateDir and ports are those of the configuration, else the defaults. `kind` is
     "input" or "http". A NoAnswer in the body gets a hint if a default port was used.
     """
+    # Here, since it loads http.client, which most commands do not need.
+    from larbinpy.console.terminal import client
+
     if port is not None:
         yield host or _LOOPBACK, port
         return

@@ -20,12 +20,12 @@ this server, and the token, which no web page can read, is required. A GET never
 import json
 from collections.abc import Callable, Mapping, Sequence
 from hmac import compare_digest
+from html import escape
 from http import HTTPStatus
 from ipaddress import ip_address
 from math import inf
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs
-from xml.sax.saxutils import escape
 
 import h11
 
