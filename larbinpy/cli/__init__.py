@@ -101,8 +101,17 @@ def _one_line() -> Iterator[None]:
 
 
 #: Packages of which nothing but the version is told.
-_PACKAGES = ("turbohtml", "ada-url", "click", "dnspython", "h11", "hiredis", "isal", "tqdm")
-_PACKAGES += ("warcio",)
+_PACKAGES = (
+    "turbohtml",
+    "ada-url",
+    "click",
+    "dnspython",
+    "h11",
+    "hiredis",
+    "isal",
+    "tqdm",
+    "warcio",
+)
 
 
 def _show_versions(context: click.Context, parameter: click.Parameter, value: bool) -> None:
