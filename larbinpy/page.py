@@ -202,6 +202,7 @@ _PROXY_LOGIN = "proxy http://USER:PASSWORD@HOST PORT gives one"
 #: The command for a URL that was seen.
 SEED_AGAIN = "larbinpy seed --again fetches"
 _PRIVATE = "--allow-private (allowPrivate) fetches from it"
+_NO_ROBOTS_TXT = "ignoreRobots ignores it, on a site of your own"
 _TRUST = "caFile trusts it, insecureTLS ignores it"
 #: No file of authorities helps if the name is wrong.
 _IGNORE = "insecureTLS ignores it"
@@ -487,6 +488,8 @@ def cure(outcome: str, detail: str | None = None) -> str:
     # The proxy answers http:// URLs itself; for https:// it refuses the tunnel.
     if (detail or "").endswith(PROXY_NEEDS_LOGIN):
         return _PROXY_LOGIN
+    if outcome == Outcome.FORBIDDEN_ROBOTS.value:
+        return _NO_ROBOTS_TXT
     if outcome == Outcome.BAD_TLS.value and "certificate" in (detail or ""):
         return _IGNORE if "subject name" in (detail or "") else _TRUST
     return ""

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from larbinpy.console.text import open_all, printable
-from larbinpy.errors import INTERRUPTED, USAGE
+from larbinpy.errors import INTERRUPTED, USAGE, Ending, what_failed
 from larbinpy.url import masked_line
 
 #: The commands in the order of the help -> the module that has each.
@@ -91,6 +91,12 @@ def _one_line() -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        # The help and the versions cannot be printed.
+        click.echo(f"larbinpy: {what_failed(error)}", err=True)
+        sys.exit(Ending.DISK.code)
     except click.UsageError as error:
         reason = " ".join(error.format_message().split())
         end = "" if reason.endswith((".", "?")) else "."

@@ -20,6 +20,7 @@ from larbinpy.config.grammar import SITE, ConfigError, SiteBlock, checked, unkno
 from larbinpy.config.kinds import (
     ADDRESS,
     ALWAYS,
+    AUTHORITIES,
     CLIENT_CERT,
     CLIENT_KEY,
     COOKIES,
@@ -449,7 +450,7 @@ class Config:
         "allowPrivate", SWITCH, False, "also fetch from private and loopback addresses"
     )
     ca_file: str | None = setting(
-        "caFile", FILE, None, "PEM file of the only certificates to trust", by_site=True
+        "caFile", AUTHORITIES, None, "PEM file of the only certificates to trust", by_site=True
     )
     insecure_tls: bool = setting(
         "insecureTLS", SWITCH, False, "do not verify TLS certificates", by_site=True

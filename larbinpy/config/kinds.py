@@ -680,6 +680,8 @@ _OWN_HEADERS = {
 }
 _SCHEMES = ("http", "https", "socks5", "socks5h")
 _CERTIFICATE = b"-----BEGIN CERTIFICATE-----"
+#: Bundles of authorities may have the forms of OpenSSL, too.
+_ANY_CERTIFICATE = re.compile(b"-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----")
 _KEY = re.compile(rb"-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----")
 _ENCRYPTED_KEY = re.compile(rb"-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type:.*ENCRYPTED", re.M)
 #: Bytes read of a file of cookies.
@@ -791,6 +793,17 @@ def _pem(path: str) -> bytes:
     return data
 
 
+def _authorities(text: str) -> str:
+    path = readable_file(text)
+    with open(path, "rb") as file:
+        if not _ANY_CERTIFICATE.search(file.read(_MOST_PEM)):
+            raise ValueError(
+                f"{path!r} has no certificate in PEM format; "
+                f"openssl x509 -inform DER -in {path} -out ca.pem makes it of another one"
+            )
+    return path
+
+
 def _client_cert(text: str) -> str:
     path = readable_file(text)
     if _CERTIFICATE not in _pem(path):
@@ -875,6 +888,7 @@ PLUG: ValueKind[str] = ValueKind("MODULE:CLASS", _plug, quote)
 ITEMS: ValueKind[str | None] = ValueKind("FILE", _items_file, lambda path: quote(path or ""))
 NEW_FILE: ValueKind[str | None] = ValueKind("PATH", _new_file, lambda path: quote(path or ""))
 COOKIES: ValueKind[str | None] = ValueKind("PATH", _cookie_file, lambda path: quote(path or ""))
+AUTHORITIES: ValueKind[str | None] = ValueKind("PATH", _authorities, lambda path: quote(path or ""))
 CLIENT_CERT: ValueKind[str | None] = ValueKind("PATH", _client_cert, lambda path: quote(path or ""))
 CLIENT_KEY: ValueKind[str | None] = ValueKind("PATH", _client_key, lambda path: quote(path or ""))
 SOURCE: ValueKind[str] = ValueKind("IP", ip, str)

@@ -6,6 +6,7 @@ The configuration that a user gave, and what of it a later run goes on with.
 """
 
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -38,6 +39,11 @@ from larbinpy.native import NO_SCAN
 DEFAULT_FILE = "larbin.conf"
 
 _ENVIRONMENT = "LARBINPY_"
+#: Variables with that beginning which are no settings: that of the compiled scan, the version of an
+#: image, and those that Kubernetes and Docker set for a service that is called larbinpy.
+_SET_BY_OTHERS = re.compile(
+    rf"{NO_SCAN}|LARBINPY_(?:VERSION|NAME|ENV_.*|SERVICE_(?:HOST|PORT.*)|PORT(?:_\d+_(?:TCP|UDP).*)?)"
+)
 #: Errors that `check` reports; a file with more is probably not a configuration.
 _MOST_ERRORS = 50
 #: Attributes of lists in which the first item that applies decides.
@@ -165,7 +171,7 @@ def in_environment(environ: Mapping[str, str]) -> list[str]:
     return [
         name
         for name, text in sorted(environ.items(), key=_reject_last)
-        if name.startswith(_ENVIRONMENT) and name != NO_SCAN and text
+        if name.startswith(_ENVIRONMENT) and text and not _SET_BY_OTHERS.fullmatch(name)
     ]
 
 

@@ -5,6 +5,7 @@ settings in force the console may change some. `explain` searches the disk for c
 which gets a fair share.
 """
 
+import errno
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -353,4 +354,7 @@ def _naming(keyword: str, port: int) -> Iterator[None]:
         yield
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
-        raise ConfigError(f"{keyword} {port}: {reason}; set another port") from error
+        host = keyword.replace("Port", "Host")
+        is_strange = error.errno == errno.EADDRNOTAVAIL
+        way_out = f"set {host} to an address of this machine" if is_strange else "set another port"
+        raise ConfigError(f"{keyword} {port}: {reason}; {way_out}") from error

@@ -100,7 +100,7 @@ class Run:
             ending = Ending.NOTHING
             outcomes = self._parts.totals.outcomes
             why = failures(outcomes, self._context.stats)
-            unused = unused_proxy(outcomes, self._context.config, os.environ)
+            unused = unused_variables(outcomes, self._context.config, os.environ)
             self._display.say(
                 "; ".join(filter(None, [f"{ending.reason}: {printable(why)}", unused]))
             )
@@ -228,16 +228,26 @@ def failures(outcomes: Counter[Outcome], stats: Stats) -> str:
 #: Outcomes that a proxy may avoid, where there is no other way out.
 _NO_WAY = (Outcome.NO_DNS, Outcome.NO_CONNECTION, Outcome.TIMEOUT)
 _PROXIES = ("https_proxy", "http_proxy", "all_proxy")
+#: Where other programs look for certificates to trust.
+_TRUSTED = ("ssl_cert_file", "ssl_cert_dir", "curl_ca_bundle", "requests_ca_bundle")
 
 
-def unused_proxy(
+def unused_variables(
     outcomes: Mapping[Outcome, int], config: Config, environ: Mapping[str, str]
 ) -> str:
-    """Says that the environment names a proxy, where that explains why a crawl has no page."""
-    found = [name for name in environ if name.lower() in _PROXIES and environ[name]]
-    if config.proxy or not found or not any(outcomes[each] for each in _NO_WAY):
+    """Says that the environment names a proxy or certificates, where a crawl has no page for that.
+
+    Empty if it does not, or the configuration names them.
+    """
+    if not config.proxy and any(outcomes[each] for each in _NO_WAY):
+        names: Collection[str] = _PROXIES
+        way_out = "; proxy HOST PORT sets a proxy"
+    elif not config.ca_file and outcomes[Outcome.BAD_TLS]:
+        names, way_out = _TRUSTED, ""
+    else:
         return ""
-    return f"not used: {', '.join(found)} of the environment; proxy HOST PORT sets a proxy"
+    found = [name for name in environ if name.lower() in names and environ[name]]
+    return f"not used: {', '.join(found)} of the environment{way_out}" if found else ""
 
 
 class Crawl:

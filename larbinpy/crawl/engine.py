@@ -31,6 +31,9 @@ _NAMES = 200
 _REQUESTS = 100
 #: The longest wait of a turn (s), so that the work of each second is not late.
 _LONGEST_WAIT = 1.0
+#: A turn that takes longer than its wait by so much (s): the process was stopped (SIGSTOP, a paused
+#: container), or the disk did not answer.
+_STOOD_STILL = 2.0
 
 
 class Listener(Protocol):
@@ -63,6 +66,7 @@ class Engine:
         self._on_found = network.on_found
         self._requests = requests
         self._fetcher = network.fetching
+        self._stood_still = network.fetcher.stood_still
         self._intake = intake
         self._feeder = feeder
         self._stats = context.stats
@@ -199,9 +203,13 @@ class Engine:
         ]
         until = min(d for d in deadlines if d is not None)
         at_once = not self._stalled and (self._intake.busy > 0 or self._awaits_nothing)
+        wait = 0.0 if at_once else min(until - now, _LONGEST_WAIT)
         self._stats.turn_took(self._clock() - self._woke)
-        self._poller.wait(0.0 if at_once else min(until - now, _LONGEST_WAIT))
-        self._woke = self._clock()
+        self._poller.wait(wait)
+        woke, self._woke = self._woke, self._clock()
+        lost = self._woke - woke - max(wait, 0.0)
+        if lost > _STOOD_STILL:
+            self._stood_still(lost)
 
     @property
     def _awaits_nothing(self) -> bool:

@@ -198,6 +198,11 @@ class Fetcher:
         assert len(self._free) + len(self._busy) == max(self._size, len(self._busy)), self
         return pages
 
+    def stood_still(self, seconds: float) -> None:
+        """This process did not run for so long; no transfer that was under way is to blame."""
+        for transfer in self._busy.values():
+            transfer.stood += seconds
+
     def abort(self) -> None:
         """Abort all transfers; `step` does not return them."""
         self._unmade.clear()
@@ -355,6 +360,9 @@ class Fetcher:
         if failed and page.outcome in _ADAPTED:
             by_two = curl.getinfo(pycurl.INFO_HTTP_VERSION) == pycurl.CURL_HTTP_VERSION_2_0
             self._adapt(page, message, options.milder(code, message, by_two=by_two))
+        if transfer.stood:
+            page.first_byte_ms = max(page.first_byte_ms - round(transfer.stood * 1000), 0)
+            page.misread = page.misread or (failed and page.outcome is not Outcome.SUCCESS)
         self._return(curl)
         return page
 

@@ -314,6 +314,8 @@ class Transfer:
         self.header_bytes = 0
         #: Seconds during which the throttle held it back.
         self.held = 0.0
+        #: Seconds during which this process stood still.
+        self.stood = 0.0
         #: Bytes already spent from the throttle.
         self.charged = 0
         # Bytes of headers and body at the last call of `news`.
@@ -412,7 +414,8 @@ class Transfer:
         `max_size` is reached: 70 minutes for 8 MB.
         """
         earned = (self.header_bytes + self.size) / _BYTES_PER_SECOND
-        return now > self.started + self.request.options.timeout_page + earned + self.held
+        given = self.request.options.timeout_page + earned + self.held + self.stood
+        return now > self.started + given
 
     def page(self, failure: Outcome | None, message: str = "") -> Page:
         """The page; `failure` is the outcome of libcurl's error, if there was one.

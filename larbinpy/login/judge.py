@@ -357,6 +357,9 @@ def _query(href: str) -> set[tuple[str, str]]:
     return set(parse_qsl(href.partition("?")[2], keep_blank_values=True))
 
 
+#: Statuses of those who are not logged in: that of RFC 9110, and those of Laravel, IIS and ArcGIS
+#: for sessions and tokens that have expired.
+_ENDED = frozenset({HTTPStatus.UNAUTHORIZED.value, 419, 440, 498})
 #: Addresses that are remembered as refused with 403.
 _MOST_REFUSED = 10_000
 #: Addresses that have not come again after a 403, so that two of them in a row are needed.
@@ -430,7 +433,7 @@ class Judge:
         marked = self.by_marker(page)
         if marked is not Standing.UNKNOWN:
             return marked
-        if page.status == HTTPStatus.UNAUTHORIZED or self._is_login_page(page):
+        if page.status in _ENDED or self._is_login_page(page):
             return Standing.OUT
         if page.status == HTTPStatus.FORBIDDEN:
             return self._of_forbidden(page.url.href)

@@ -84,6 +84,15 @@ def test_precedence() -> None:
     assert load("other.conf", {}, [("retries", "")], other) == other
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["VERSION", "PORT", "SERVICE_HOST", "SERVICE_PORT", "SERVICE_PORT_HTTP", "PORT_8081_TCP_ADDR",
+     "PORT_8081_TCP", "NAME", "ENV_PATH"],
+)  # fmt: skip
+def test_variables_of_a_service_or_an_image_called_larbinpy_are_no_settings(name: str) -> None:
+    assert load(None, {f"LARBINPY_{name}": "tcp://10.0.0.1:8081"}, []) == Config()
+
+
 def test_environment() -> None:
     environ = {
         "LARBINPY_STARTURL": "http://a.example http://b.example#x",
@@ -103,6 +112,8 @@ def test_environment() -> None:
     )
     with pytest.raises(ConfigError, match=r"^environment LARBINPY_RETRYS: .* nearest .* retries$"):
         load(None, {"LARBINPY_RETRYS": "1"}, [])
+    with pytest.raises(ConfigError, match="LARBINPY_PORTS"):
+        load(None, {"LARBINPY_PORTS": "1"}, [])
     with pytest.raises(ConfigError, match=r"^environment LARBINPY_RETRIES: 'x' is not"):
         load(None, {"LARBINPY_RETRIES": "x"}, [])
 
@@ -312,10 +323,10 @@ def test_a_parsed_description_gives_the_same_config(values: dict[str, Any]) -> N
 
 
 def test_a_description_names_every_keyword_and_marks_changes() -> None:
-    lines = describe(load(None, {}, [("waitDuration", "5"), ("caFile", str(EXAMPLE))]))
+    lines = describe(load(None, {}, [("waitDuration", "5"), ("loginFile", str(EXAMPLE))]))
     assert [line.split()[0].lstrip("#").lower() for line in lines] == list(SETTINGS)
     changed = [line for line in lines if "CHANGED" in line]
-    assert [line.split()[0] for line in changed] == ["waitDuration", "caFile"]
+    assert [line.split()[0] for line in changed] == ["waitDuration", "loginFile"]
     assert "waitDuration 5s" in changed[0] and "(default 30s)" in changed[0]
 
 

@@ -298,6 +298,7 @@ def test_values(text: str, expected: dict[str, object]) -> None:
         (os.urandom(5000) + b"\0", "not a text file"),
         ("caFile no/such.pem", "'no/such.pem' is not a file that can be read (looked in /"),
         ("caFile .", "'.' is not a file"),
+        (f"caFile {__file__}", "has no certificate in PEM format; openssl x509 -inform DER -in"),
     ],
 )
 def test_errors(text: str | bytes, message: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from larbinpy.config import Config
-from larbinpy.crawl.crawl import unused_proxy
+from larbinpy.crawl.crawl import unused_variables
 from larbinpy.crawl.ending import Finishing, Stopping
 from larbinpy.crawl.mode import ROOM_WAIT, Mode
 from larbinpy.errors import Ending
@@ -197,6 +197,7 @@ def test_a_stop_of_a_crawl_that_waits_for_that_process_alone() -> None:
 
 
 NO_NAME = Counter({Outcome.NO_DNS: 2})
+BAD_TLS = Counter({Outcome.BAD_TLS: 1})
 
 
 @pytest.mark.parametrize(
@@ -208,10 +209,13 @@ NO_NAME = Counter({Outcome.NO_DNS: 2})
         (NO_NAME, None, {"no_proxy": "x"}, ""),
         (NO_NAME, ("p", 3128), {"http_proxy": "http://p:3128"}, ""),
         (Counter({Outcome.ERR_40X: 1}), None, {"http_proxy": "http://p:3128"}, ""),
+        (BAD_TLS, None, {"SSL_CERT_FILE": "ca.pem"}, "not used: SSL_CERT_FILE of the environment"),
+        (BAD_TLS, None, {"http_proxy": "p", "SSL_CERT_DIR": ""}, ""),
+        (NO_NAME, None, {"REQUESTS_CA_BUNDLE": "ca.pem"}, ""),
     ],
 )
-def test_a_proxy_of_the_environment_is_named_where_it_explains_a_failure(
+def test_what_the_environment_names_is_told_where_it_explains_a_failure(
     outcomes: Counter[Outcome], proxy: Any, environ: dict[str, str], said: str
 ) -> None:
-    found = unused_proxy(outcomes, Config(proxy=proxy), environ)
+    found = unused_variables(outcomes, Config(proxy=proxy), environ)
     assert found.partition(";")[0] == said

@@ -69,7 +69,10 @@ class Setup:
             self.names.expect,
         )
         network: Any = SimpleNamespace(
-            names=self.names, fetching=self.fetcher, on_found=output.resolved
+            names=self.names,
+            fetching=self.fetcher,
+            fetcher=self.fetcher,
+            on_found=output.resolved,
         )
         self.engine = Engine(
             context,
@@ -221,6 +224,25 @@ def test_the_loop_does_not_wait_at_the_end(setup: Setup) -> None:
     setup.mode.staying = True
     setup.turn()
     assert setup.poller.waits[-1] == 1.0
+
+
+def test_transfers_are_told_how_long_the_process_stood_still(setup: Setup) -> None:
+    """As after SIGSTOP or in a paused container; a busy machine is no reason."""
+    setup.mode.staying = True
+
+    def sleep(seconds: float) -> float:
+        setup.fetcher.stood = 0.0
+
+        def pass_time() -> None:
+            setup.clock.now += seconds
+
+        setup.poller.meanwhile = pass_time
+        setup.turn()
+        return setup.fetcher.stood
+
+    sleep(0.0)
+    assert [sleep(seconds) for seconds in (0.5, 1.0, 2.9)] == [0.0, 0.0, 0.0]
+    assert sleep(3601.0) == 3600.0
 
 
 def test_waits_count_from_when_a_page_arrived(tmp_path: Path) -> None:

@@ -306,6 +306,20 @@ def test_a_page_gets_its_time_and_no_more(loop: Loop) -> None:
     assert page.ms >= OPTIONS.timeout_page * 1000
 
 
+def test_a_transfer_is_not_to_blame_for_a_process_that_stood_still(loop: Loop) -> None:
+    """Its time goes on then, and if it fails, it is asked for again and slows nothing down."""
+    server = loop.serve(once(b"HTTP/1.1 200 OK\r\n\r\nhalf", Act.HANG))
+    loop.start(server.url())
+    while server.sent == 0:
+        loop.turn()
+    loop.skip(3600)
+    loop.fetcher.stood_still(3600)
+    assert loop.turn() == []
+    loop.skip(OPTIONS.timeout_page + 2)
+    page = loop.turn()[0]
+    assert (page.outcome, page.misread, page.first_byte_ms) == (Outcome.TIMEOUT, True, 0)
+
+
 def test_a_server_that_takes_connections_only(loop: Loop) -> None:
     server = loop.serve([Act.HANG])
     loop.start(server.url())

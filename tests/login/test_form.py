@@ -113,6 +113,13 @@ def test_further_fields_override_or_add() -> None:
         ('<input type=image name=a alt="Créer un compte"><input type=image name=b>', "b.x=0 b.y=0"),
         ("<button type=button name=a>Log in</button><button name=b>Weiter</button>", "b="),
         ("<button name=a>登录</button><button name=b>注册</button>", "a="),
+        ("<button name=a>Sign in with GitHub</button><button name=b>Sign in</button>", "b="),
+        ("<button name=a>Continue with Google</button><button name=b>Continue</button>", "b="),
+        ("<button name=a>Google</button><button name=b>Continue with e-mail</button>", "b="),
+        ("<button name=a>Mit Apple anmelden</button><button name=b>Anmelden</button>", "b="),
+        ('<button name=a aria-label="Show password"></button><button name=b>OK</button>', "b="),
+        ("<button name=a hidden>Log in as admin</button><button name=b>OK</button>", "b="),
+        ('<button name=a style="display: none">Log in</button><button name=b>OK</button>', "b="),
     ],
 )
 def test_of_several_buttons_the_one_that_logs_in(buttons: str, pressed: str) -> None:

@@ -1,7 +1,7 @@
 """Fakes of all that an engine drives: they do no I/O, and the test decides when they proceed."""
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from larbinpy.config import Config
 from larbinpy.crawl.request_options import Types
@@ -31,10 +31,13 @@ class FakePoller:
     def __init__(self, calls: list[str]) -> None:
         self.calls = calls
         self.waits: list[float] = []
+        #: Called while the loop waits.
+        self.meanwhile: Callable[[], None] = lambda: None
 
     def wait(self, timeout: float) -> int:
         self.calls.append("poll")
         self.waits.append(timeout)
+        self.meanwhile()
         return 0
 
 
@@ -74,7 +77,11 @@ class FakeFetcher:
         self.flying: deque[Request] = deque()
         self.started: list[str] = []
         self.ready = 0
+        self.stood = 0.0
         self.deadline: float | None = None
+
+    def stood_still(self, seconds: float) -> None:
+        self.stood += seconds
 
     @property
     def busy(self) -> int:

@@ -2,7 +2,7 @@ r"""The status server: read-only pages about a crawl, and the search of its data
 
 It answers GET and HEAD, one request a connection, and closes each after ten seconds. Pages of
 other origins can make a browser send requests. So a request is refused if a browser may have been
-led to send it and its Host is not a name of this server (DNS rebinding), if it has an Origin or a
+led to send it by a name that anyone may own (DNS rebinding), if it has an Origin or a
 Referer, or if the browser says that another site caused it (Sec-Fetch-Site), unless that leads the
 user here; a query from there fills in the form, but is not searched. `posting` handles POST,
 `finder_process` searches.
@@ -207,6 +207,14 @@ _LONGEST_NAME = 100
 
 _FOREIGN = "A page of another site led here. To search for this, press Search."
 
+#: Ends of names that the public DNS does not have: RFC 6761, 6762, 8375, and .internal.
+_RESERVED = (".localhost", ".local", ".internal", ".home.arpa")
+#: Why a Host header is refused: by the server of a database alone, and by that of a crawl.
+_STRANGE = (
+    "Host is not a name of this server; `larbinpy serve --host-name` gives it others",
+    "Host is not a name of this server; use its address, or let the proxy send Host: localhost",
+)
+
 Snapshots = Callable[[], dict[str, Any]]
 
 
@@ -259,10 +267,9 @@ class Site:
         """The reply to `request`, which arrived at the address `local`."""
         headers = dict(request.headers)
         host = headers.get(b"host", b"").decode("latin-1")
-        is_told = not self._with_crawl and not _may_be_led(headers)
-        if not self._ours(host, local) and not is_told:
-            hint = "Host is not a name of this server; `larbinpy serve --host-name` gives it others"
-            return _refusal(HTTPStatus.FORBIDDEN, hint)
+        is_safe = self._ours(host, local) or _is_of_this_network(host)
+        if not is_safe and _may_be_led(headers):
+            return _refusal(HTTPStatus.FORBIDDEN, _STRANGE[self._with_crawl])
         is_foreign = _is_foreign(headers)
         if b"origin" in headers or b"referer" in headers or (is_foreign and not _leads(headers)):
             return _refusal(HTTPStatus.FORBIDDEN, "open this address directly, not from a link")
@@ -285,12 +292,8 @@ class Site:
 
     def _ours(self, host: str, local: str) -> bool:
         """Whether a Host header names this server, with any port (a tunnel has its own)."""
-        name, colon, port = host.lower().rpartition(":")
-        if not colon or host.endswith("]"):
-            name = host.lower()
-        elif not port.isdecimal():
-            return False
-        return name in self._names or name == bracketed(local)
+        name = _without_port(host)
+        return name in self._names or (bool(name) and name == bracketed(local))
 
     def _search(
         self, path: str, query: str, here: str, is_foreign: bool
@@ -358,6 +361,29 @@ class Site:
                 with_search=self._finder is not None,
             )
         return self._pages[key]
+
+
+def _without_port(host: str) -> str:
+    """The name in a Host header, in lower case; empty if it has a port that is none."""
+    name, colon, port = host.lower().rpartition(":")
+    if not colon or host.endswith("]"):
+        return host.lower()
+    return name if port.isdecimal() else ""
+
+
+def _is_of_this_network(host: str) -> bool:
+    """Whether a Host header is an address, or a name that nobody can register.
+
+    DNS rebinding needs a name in the public DNS.
+    """
+    name = _without_port(host).removesuffix(".")
+    if name.endswith(_RESERVED):
+        return True
+    try:
+        ip_address(name.strip("[]"))
+    except ValueError:
+        return bool(name) and "." not in name and ":" not in name
+    return True
 
 
 def _may_be_led(headers: Mapping[bytes, bytes]) -> bool:

@@ -72,9 +72,11 @@ def spelled(host: str, port: int) -> str:
 
 
 def is_open(door: str) -> bool:
-    """Whether a crawl listens at the socket `door`."""
+    """Whether a crawl listens at the socket `door`, perhaps one of another user."""
     try:
         _connected(door, 0, TIMEOUT).close()
+    except PermissionError:
+        return True
     except OSError:
         return False
     return True
@@ -310,6 +312,8 @@ def _connect(connection: HTTPConnection, where: str) -> None:
 
 
 def _unreachable(where: str, keyword: str, port: int, error: OSError) -> NoAnswer:
+    if isinstance(error, PermissionError):
+        return NoAnswer(f"{where}: the crawl is that of another user ({error.strerror})")
     if not port:
         return NoAnswer(
             f"{os.path.dirname(where)}: no crawl runs there ({error.strerror or error})"

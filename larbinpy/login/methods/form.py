@@ -103,6 +103,8 @@ class Control:
     enctype: str | None = None
     #: Text that identifies it for people: name and id; of a button, also what stands on it.
     label: str = ""
+    #: Whether it is not displayed, by an attribute of its own.
+    hidden: bool = False
 
     @property
     def is_text(self) -> bool:
@@ -301,6 +303,7 @@ def _controls(element: Element) -> Iterator[Control]:
         element.attr("formmethod"),
         element.attr("formenctype"),
         f"{name} {element.attr('id') or ''} {_shown(element, kind)}".lower(),
+        _is_hidden(element),
     )
     direction = element.attr("dirname")
     if direction and values and kind not in _BUTTONS:
@@ -313,6 +316,11 @@ def _shown(element: Element, kind: str) -> str:
         return ""
     words = [element.text or "", *(element.attr(name) or "" for name in _ON_BUTTONS)]
     return " ".join(words)[:_LONGEST_LABEL]
+
+
+def _is_hidden(element: Element) -> bool:
+    style = (element.attr("style") or "").replace(" ", "").lower()
+    return element.attr("hidden") is not None or "display:none" in style
 
 
 def _pressed(button: Control) -> list[tuple[str, str]]:
@@ -337,7 +345,13 @@ _LOGIN_WORDS = re.compile(
 _BESIDE_WORDS = re.compile(
     r"regist|sign.?up|creat|join|new (?:account|user|password)|forg[eo]t|lost|reset|recover|remind|"
     "resend|send me|mail|cancel|back|clear|guest|valid|verif|neues|vergessen|zurück|abbrech|"
-    "konto|oublié|créer|annuler|olvid|recuper|crear|cancelar|注册|註冊|忘记|找回|取消"
+    "konto|oublié|créer|annuler|olvid|recuper|crear|cancelar|注册|註冊|忘记|找回|取消|show|hide|"
+    # Those of other sites and devices, which ask for no password here.
+    r"\b(?:with|via|using|mit|über|avec|con|com|met|med|through) |google|github|facebook|passkey"
+)
+#: But this is by the form itself.
+_OWN_WORDS = re.compile(
+    r"\b(?:with|via|using|mit|avec|con|com) (?:your |an? )?(?:e-?mail|password)"
 )
 
 
@@ -509,5 +523,8 @@ def _button(login: Login, buttons: Sequence[Control]) -> Control:
 
 def _logs_in(button: Control) -> int:
     """How much a button looks like the one that logs in; the first of equal ones is pressed."""
-    says, says_other = (words.search(button.label) for words in (_LOGIN_WORDS, _BESIDE_WORDS))
+    if button.hidden:
+        return -2
+    label = _OWN_WORDS.sub(" ", button.label)
+    says, says_other = (words.search(label) for words in (_LOGIN_WORDS, _BESIDE_WORDS))
     return bool(says) - bool(says_other)
