@@ -46,7 +46,7 @@ HOMES = {
     "tqdm": "console.terminal.progress",
     "ada_url": "url",
     "h11": "console",
-    "warcio": "output.warc.records output.warc.wacz database.sources",
+    "warcio": "output.warc.wacz database.sources",
     "isal": "storage.deflate database.preparation fleet.journal",
     "zstandard": "database fetch.transfer",
     "pymysql": "database.mysql",

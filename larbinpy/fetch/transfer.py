@@ -14,7 +14,7 @@ import re
 import sys
 import zlib
 from collections.abc import Callable, Generator
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import pycurl
@@ -707,7 +707,13 @@ class RawExchange:
 
 
 def _is_secret(line: bytes) -> bool:
-    return SECRET_HEADER.search(line.partition(b":")[0].decode("latin-1")) is not None
+    return _is_secret_name(line.partition(b":")[0])
+
+
+# The operator chooses the names, so they are few.
+@lru_cache(1 << 6)
+def _is_secret_name(name: bytes) -> bool:
+    return SECRET_HEADER.search(name.decode("latin-1")) is not None
 
 
 def declared_length(text: str | None) -> int | None:

@@ -29,21 +29,17 @@ import re
 from base64 import b32encode
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import sha1
 from http import HTTPStatus
-from io import BytesIO
 from itertools import islice, pairwise
-from typing import IO
+from json.encoder import encode_basestring_ascii as _quoted
+from typing import IO, NamedTuple
 from urllib.parse import quote_from_bytes, unquote_to_bytes
-from uuid import NAMESPACE_URL, uuid4, uuid5
-
-from warcio.recordloader import ArcWarcRecord
-from warcio.statusandheaders import StatusAndHeaders
-from warcio.warcwriter import WARCWriter
+from uuid import NAMESPACE_URL, uuid5
 
 from larbinpy.page import Outcome, Page
-from larbinpy.storage.deflate import Compressor
+from larbinpy.storage.deflate import compress
 from larbinpy.storage.files import discard
 from larbinpy.url import split
 
@@ -68,6 +64,9 @@ _SESSIONS_IN_PATH = [
     for session in (r"\((?:[a-z]\([0-9a-z]{24}\))+\)", r"\([0-9a-z]{24}\)")
 ]
 
+#: Paths whose key is their lower case: no escapes, no empty parts, no sessions of ASP.
+_ORDINARY = re.compile(r"(?:/(?![.(])[^/%]+)+")
+
 #: Bytes of the journal that are sorted in one step (16,000 lines, 30 ms).
 _CHUNK = 4 << 20
 #: Bytes that are read at once when sorted chunks are merged.
@@ -80,16 +79,26 @@ def key(url: str) -> str:
     """Return the key of a canonical http or https URL, or of a dns: URL (itself, lower case)."""
     if url.startswith("dns:"):
         return url.lower()
-    scheme, host, port, rest = split(url)
-    path, _, query = rest.partition("?")
+    end = url.find("/", len("https://"))
+    path, _, query = url[end:].partition("?")
+    asked = _query_key(query) if query else ""
+    return f"{_site_key(url[:end])}{_path_key(path)}{asked and '?'}{asked}"
+
+
+# Pages of a site often come one after the other.
+@lru_cache(1 << 8)
+def _site_key(site: str) -> str:
+    scheme, host, port, _ = split(site)
     host = _WWW.sub("", host.strip("[]").replace("..", ".").strip("."), count=1)
     ported = "" if port in (_DEFAULT_PORTS[scheme], 0) else f":{port}"
-    site = ",".join(reversed(host.split("."))) + ported + ")" if host else f"{scheme}:"
-    asked = _query_key(query)
-    return f"{site}{_path_key(path)}{asked and '?'}{asked}"
+    return ",".join(reversed(host.split("."))) + ported + ")" if host else f"{scheme}:"
 
 
 def _path_key(path: str) -> str:
+    return path.lower() if _ORDINARY.fullmatch(path) else _odd_path_key(path)
+
+
+def _odd_path_key(path: str) -> str:
     kept: list[str] = []
     *folders, name = _spell(path, _unescaped(path)).split("/")[1:]
     for part in (*folders, name):
@@ -132,8 +141,7 @@ def _spell(text: str, data: bytes) -> str:
     return quote_from_bytes(data, safe=_PLAIN) if "%" in text else text
 
 
-@dataclass(slots=True, frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """One capture in the index."""
 
     url: str
@@ -145,18 +153,18 @@ class Entry:
 
     def line(self, offset: int, length: int, file: str) -> bytes:
         """Return its line; the record is `length` bytes at `offset` of `file`."""
-        about = {
-            "url": self.url,
-            "mime": self.mime,
-            "status": None if self.status is None else str(self.status),
-            "digest": self.digest,
-            "length": str(length),
-            "offset": str(offset),
-            "filename": file,
-        }
-        known = {name: value for name, value in about.items() if value is not None}
-        stamp = "".join(filter(str.isdigit, self.date))[:14]
-        return f"{key(self.url)} {stamp} {json.dumps(known)}\n".encode()
+        mime = "" if self.mime is None else f', "mime": {_quoted(self.mime)}'
+        status = "" if self.status is None else f', "status": "{self.status}"'
+        return (
+            f'{key(self.url)} {_stamp(self.date)} {{"url": {_quoted(self.url)}{mime}{status}, '
+            f'"digest": "{self.digest}", "length": "{length}", "offset": "{offset}", '
+            f'"filename": {_quoted(file)}}}\n'
+        ).encode()
+
+
+def _stamp(date: str) -> str:
+    """The fourteen digits of `date` to the second."""
+    return date[:19].replace("-", "").replace("T", "").replace(":", "")
 
 
 def before(lines: Iterable[bytes], offset: int) -> Iterator[bytes]:
@@ -237,7 +245,8 @@ _FIELDS = "application/warc-fields"
 #: Records whose payload is their block.
 _WHOLE = frozenset({"metadata", "resource"})
 _HTTP = "application/http; msgtype="
-_CODINGS = (b"content-encoding", b"transfer-encoding")
+_PAYLOAD = "WARC-Payload-Digest"
+_CODINGS = {b"content-encoding", b"transfer-encoding"}
 _LENGTH = b"content-length"
 _PARAMETERS = re.compile(r"[;\s]")
 _ORIGINAL = b"X-Archive-Orig-"
@@ -250,16 +259,14 @@ _PROTOCOLS = {
 }
 
 
-@dataclass(slots=True, frozen=True)
-class Record:
+class Record(NamedTuple):
     """A record as a gzip member, and its entry in the index if it has one."""
 
     data: bytes
     entry: Entry | None = None
 
 
-@dataclass(slots=True, frozen=True)
-class Original:
+class Original(NamedTuple):
     """URL and date of the first capture of a payload."""
 
     url: str
@@ -271,15 +278,13 @@ def digest(data: bytes) -> str:
     return "sha1:" + b32encode(sha1(data).digest()).decode()
 
 
-_EMPTY = digest(b"")
+_EMPTY_PAYLOAD = f"{_PAYLOAD}: {digest(b'')}\r\n"
 
 
 class Records:
     """Makes records for the file that was last passed to `into` or `info`."""
 
     def __init__(self) -> None:
-        self._members = _Members()
-        self._writer = WARCWriter(self._members, gzip=False, warc_version="1.1")
         self._info = ""
 
     def into(self, name: str) -> None:
@@ -290,17 +295,17 @@ class Records:
         """Return the first record of the file `name`, and make the next ones for that file."""
         self.into(name)
         lines = {**about, "format": "WARC File Format 1.1", "conformsTo": _CONFORMS}
-        block = _fields((key, value) for key, value in lines.items() if value)
-        named = [("WARC-Date", date), ("WARC-Filename", name)]
-        return Record(self._record("warcinfo", self._info, _FIELDS, block, named))
+        block = "".join(_field(key, value) for key, value in lines.items() if value).encode()
+        named = _field("WARC-Date", date) + _field("WARC-Filename", name)
+        return Record(_record("warcinfo", self._info, _FIELDS, block, named))
 
     def look_up(self, name: str, date: str, addresses: Iterable[str]) -> Record:
         """Return a name lookup as text/dns (RFC 4027), in the form of RFC 2540, section 2.2."""
-        stamp = "".join(filter(str.isdigit, date))[:14]
+        stamp = _stamp(date)
         rows = (f"{name}. IN {'AAAA' if ':' in ip else 'A'} {ip}\n" for ip in addresses)
         block = "".join((f"{stamp}\n", *rows)).encode()
         url = f"dns:{name}"
-        data = self._record("resource", _identity(), "text/dns", block, self._common(date, url))
+        data = _record("resource", _identity(), "text/dns", block, self._common(date, url))
         return Record(data, Entry(url, date, "text/dns", None, digest(block)))
 
     def capture(
@@ -311,101 +316,67 @@ class Records:
         With `original`, an earlier capture of the same payload, a revisit record takes the place
         of the response. `payload` is the digest of the body.
         """
-        identity = _identity()
-        yield self._response(page, date, payload, original, identity)
-        common = [*self._common(date, page.url.href), ("WARC-Concurrent-To", identity)]
+        identity, common = _identity(), self._common(date, page.url.href)
+        yield _response(page, date, payload, original, identity, common)
+        common += _field("WARC-Concurrent-To", identity)
         if page.request:
             head = request_head(page.request)
-            fields = [*common, *_address(page), ("WARC-Payload-Digest", _EMPTY)]
-            yield Record(self._record("request", _identity(), f"{_HTTP}request", head, fields))
-        block = _metadata(page)
-        yield Record(self._record("metadata", _identity(), _FIELDS, block, common))
+            fields = common + _address(page) + _EMPTY_PAYLOAD
+            yield Record(_record("request", _identity(), f"{_HTTP}request", head, fields))
+        yield Record(_record("metadata", _identity(), _FIELDS, _metadata(page), common))
 
-    def _response(
-        self, page: Page, date: str, payload: str, original: Original | None, identity: str
-    ) -> Record:
-        fields = [*self._common(date, page.url.href), *_address(page), *_protocol(page)]
-        fields.append(("WARC-Payload-Digest", payload))
-        kind, block = "response", response_head(page) + page.body
-        if original is not None:
-            kind, block = "revisit", response_head(page)
-            fields.append(("WARC-Profile", _SAME_PAYLOAD))
-            fields.append(("WARC-Refers-To-Target-URI", original.url))
-            fields.append(("WARC-Refers-To-Date", original.date))
-        if page.truncated is not None:
-            fields.append(("WARC-Truncated", _why_truncated(page)))
-        data = self._record(kind, identity, f"{_HTTP}response", block, fields)
-        mime = "warc/revisit" if original is not None else _mime(page)
-        return Record(data, Entry(page.url.href, date, mime, page.status, payload))
-
-    def _common(self, date: str, url: str) -> list[tuple[str, str]]:
-        return [("WARC-Date", date), ("WARC-Target-URI", url), ("WARC-Warcinfo-ID", self._info)]
-
-    def _record(
-        self, kind: str, identity: str, type_: str, block: bytes, fields: list[tuple[str, str]]
-    ) -> bytes:
-        head = [("WARC-Type", kind), ("WARC-Record-ID", identity), *fields]
-        whole = digest(block)
-        head.append(("WARC-Block-Digest", whole))
-        if kind in _WHOLE:
-            head.append(("WARC-Payload-Digest", whole))
-        head += [("Content-Type", type_), ("Content-Length", str(len(block)))]
-        # warcio gets no parsed HTTP head, so that it writes the block unchanged. For the type
-        # "revisit" it would write only a head that it formats itself (see its
-        # `create_revisit_record`), and the head as received (spacing, folded lines, non-ASCII
-        # bytes) would be lost; so it is passed "response" instead.
-        self._writer.write_record(
-            ArcWarcRecord(
-                "warc",
-                "response" if kind == "revisit" else kind,
-                StatusAndHeaders("", head, protocol=_VERSION),
-                BytesIO(block),
-                None,
-                type_,
-                len(block),
-            )
-        )
-        return self._members.take()
+    def _common(self, date: str, url: str) -> str:
+        about = f"WARC-Date: {date}\r\nWARC-Target-URI: {url}\r\n"
+        return about + _field("WARC-Warcinfo-ID", self._info)
 
 
-class _Members:
-    """The file object that warcio writes to; collects one gzip member at a time."""
+def _response(
+    page: Page, date: str, payload: str, original: Original | None, identity: str, common: str
+) -> Record:
+    fields = common + _address(page) + _protocol(page) + _field(_PAYLOAD, payload)
+    kind, block = "response", response_head(page) + page.body
+    if original is not None:
+        kind, block = "revisit", response_head(page)
+        fields += _field("WARC-Profile", _SAME_PAYLOAD)
+        fields += _field("WARC-Refers-To-Target-URI", original.url)
+        fields += _field("WARC-Refers-To-Date", original.date)
+    if page.truncated is not None:
+        fields += _field("WARC-Truncated", _why_truncated(page))
+    data = _record(kind, identity, f"{_HTTP}response", block, fields)
+    mime = "warc/revisit" if original is not None else _mime(page)
+    return Record(data, Entry(page.url.href, date, mime, page.status, payload))
 
-    def __init__(self) -> None:
-        self._begin()
 
-    def _begin(self) -> None:
-        self._compressor = Compressor(_LEVEL, _GZIP)
-        self._parts: list[bytes] = []
-
-    def write(self, data: bytes) -> None:
-        self._parts.append(self._compressor.compress(data))
-
-    def flush(self) -> None:
-        """Do nothing: warcio calls this after each record, and `take` ends the member."""
-
-    def take(self) -> bytes:
-        """Return the member that was written, and begin another."""
-        member = b"".join((*self._parts, self._compressor.flush()))
-        self._begin()
-        return member
+def _record(kind: str, identity: str, type_: str, block: bytes, fields: str) -> bytes:
+    """A record as a gzip member; `fields` are lines of its head."""
+    whole = digest(block)
+    payload = _field(_PAYLOAD, whole) if kind in _WHOLE else ""
+    head = (
+        f"{_VERSION}\r\nWARC-Type: {kind}\r\nWARC-Record-ID: {identity}\r\n{fields}"
+        f"WARC-Block-Digest: {whole}\r\n{payload}"
+        f"Content-Type: {type_}\r\nContent-Length: {len(block)}\r\n\r\n"
+    )
+    return compress(b"".join((head.encode(), block, b"\r\n\r\n")), _LEVEL, _GZIP)
 
 
 def _identity() -> str:
-    return f"<urn:uuid:{uuid4()}>"
+    """A random UUID, as `uuid.uuid4` makes one in twice the time."""
+    text = os.urandom(16).hex()
+    variant = "89ab"[int(text[16], 16) & 3]
+    return f"<urn:uuid:{text[:8]}-{text[8:12]}-4{text[13:16]}-{variant}{text[17:20]}-{text[20:]}>"
 
 
-def _fields(pairs: Iterable[tuple[str, str]]) -> bytes:
-    return "".join(f"{name}: {value}\r\n" for name, value in pairs).encode()
+def _field(name: str, value: str) -> str:
+    return f"{name}: {value}\r\n"
 
 
-def _address(page: Page) -> list[tuple[str, str]]:
-    return [("WARC-IP-Address", page.ip)] if page.ip else []
+def _address(page: Page) -> str:
+    return _field("WARC-IP-Address", page.ip) if page.ip else ""
 
 
-def _protocol(page: Page) -> list[tuple[str, str]]:
+def _protocol(page: Page) -> str:
     version = page.head.partition(b" ")[0].decode("latin-1").strip()
-    return [("WARC-Protocol", _PROTOCOLS[version])] if version in _PROTOCOLS else []
+    return _field("WARC-Protocol", _PROTOCOLS[version]) if version in _PROTOCOLS else ""
 
 
 def _why_truncated(page: Page) -> str:
@@ -428,8 +399,8 @@ def _metadata(page: Page) -> bytes:
     """Return fields on how the page was found and fetched, and its links, as in Heritrix."""
     via = f"via: {page.url.via}\r\n" if page.url.via is not None else ""
     charset = f"charsetForLinkExtraction: {page.charset}\r\n" if page.charset else ""
-    links = "".join([f"outlink: {link}\r\n" for link in page.links])
-    return f"{via}fetchTimeMs: {page.ms}\r\n{charset}{links}".encode()
+    links = "\r\noutlink: ".join(("", *page.links))
+    return (f"{via}fetchTimeMs: {page.ms}\r\n{charset}"[:-2] + links + "\r\n").encode()
 
 
 def request_head(sent: bytes) -> bytes:
@@ -450,9 +421,9 @@ def response_head(page: Page) -> bytes:
         status = b"%s %d %s\r\n" % (version, page.status, _phrase(page.status))
     length = str(len(page.body))
     lengths = [value for name, value in page.headers if name == "content-length"]
-    true = (b"",) if lengths == [length] else (_LENGTH,)
-    lines = [_renamed(line, (*_CODINGS, *true)) for line in lines]
-    if true[0] and (lengths or page.body):
+    false = _CODINGS if lengths == [length] else {*_CODINGS, _LENGTH}
+    lines = [_ORIGINAL + line if _name(line) in false else line for line in lines]
+    if _LENGTH in false and (lengths or page.body):
         lines.append(f"Content-Length: {length}\r\n".encode())
     return b"".join((status, *lines, b"\r\n"))
 
@@ -464,6 +435,5 @@ def _phrase(status: int) -> bytes:
         return b""
 
 
-def _renamed(line: bytes, names: Iterable[bytes]) -> bytes:
-    """Return a header line, renamed if its name is one of `names`."""
-    return _ORIGINAL + line if line.partition(b":")[0].strip().lower() in names else line
+def _name(line: bytes) -> bytes:
+    return line.partition(b":")[0].strip().lower()

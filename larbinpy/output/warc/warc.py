@@ -119,19 +119,19 @@ class Series:
                     return
             self._sorted.append(self._unsorted.popleft())
 
-    def ready(self, date: str) -> Records:
-        """Make sure that a file is open for `append`; return the maker of its records.
+    def ready(self, now: float) -> Records:
+        """Make sure at Unix time `now` that a file is open for `append`; return its `Records`.
 
         Raises `OSError`.
         """
         if self._growing is not None and self._growing.size >= self._file_size:
             self._complete()
         if self._growing is None:
-            self._growing = self._new(date)
+            self._growing = self._new(_date(now))
         return self._records
 
     def append(self, records: Sequence[Record]) -> int:
-        """Write all `records` or none; return their size in bytes. Raises `OSError`."""
+        """Take all `records` or none; return their size in bytes. Raises `OSError`."""
         assert self._growing is not None, self
         return self._growing.append(records)
 
@@ -145,6 +145,7 @@ class Series:
             undo.callback(growing.close)
             about = {**self._about, "isPartOf": self._crawl}
             growing.append([self._records.info(name + _WARC, date, about)])
+            growing.flush()
             undo.pop_all()
         self._number += 1
         return growing
@@ -153,6 +154,7 @@ class Series:
         """Complete the file that grows, and give it its final name."""
         growing = self._growing
         if growing is not None:
+            growing.flush()
             self._rename(growing.name + _WARC + _OPEN, growing.name + _WARC)
             self._unsorted.append(growing.name)
             self._growing = None
@@ -165,6 +167,8 @@ class Series:
 
     def cut(self) -> SeriesMark:
         growing = self._growing
+        if growing is not None:
+            growing.flush()
         self._sorted_by_cut = list(self._sorted)
         return {
             "crawl": self._crawl,
@@ -241,8 +245,15 @@ class Series:
             os.close(fd)
 
 
+#: Bytes of records that are written at once.
+_WRITTEN = 1 << 18
+
+
 class _Growing:
-    """The file `name` to which captures are added, and its journal."""
+    """The file `name` to which captures are added, and its journal.
+
+    Records and their lines wait in memory until `flush`; after a failed write they still wait.
+    """
 
     def __init__(self, name: str, folder: int) -> None:
         self.name = name
@@ -252,30 +263,43 @@ class _Growing:
         except BaseException:
             self._file.close()
             raise
+        #: Bytes, with those that wait.
         self.size = self._file.size
+        self._waiting: list[bytes] = []
+        self._lines: list[bytes] = []
+        self._written = self.size
 
     def append(self, records: Sequence[Record]) -> int:
-        """Write all `records` or none; return their size in bytes."""
-        offset, lines = self.size, []
-        for record in records:
-            if record.entry is not None:
-                lines.append(record.entry.line(offset, len(record.data), self.name + _WARC))
-            offset += len(record.data)
+        """Take all `records` or none; return their size in bytes."""
+        if self.size - self._written >= _WRITTEN:
+            self.flush()
+        before = self.size
+        for data, entry in records:
+            if entry is not None:
+                self._lines.append(entry.line(self.size, len(data), self.name + _WARC))
+            self._waiting.append(data)
+            self.size += len(data)
+        return self.size - before
+
+    def flush(self) -> None:
+        """Write what waits."""
         # The journal first. A kill may leave lines without captures; `load` cuts both off.
-        self._journal.write(b"".join(lines))
+        lines = b"".join(self._lines)
+        self._journal.write(lines)
         try:
-            self._file.write(b"".join(record.data for record in records))
+            self._file.write(b"".join(self._waiting))
         except OSError:
-            self._journal.cut_to(self._journal.size - sum(map(len, lines)))
+            self._journal.cut_to(self._journal.size - len(lines))
             raise
-        written, self.size = offset - self.size, offset
-        return written
+        self._waiting.clear()
+        self._lines.clear()
+        self._written = self.size
 
     def cut_to(self, length: int) -> None:
         if self.size < length:
             raise ValueError(f"{self.name}{_WARC} is shorter than it was")
         self._file.cut_to(length)
-        self.size = length
+        self.size = self._written = length
 
     def sync(self) -> None:
         self._file.sync()
@@ -449,7 +473,7 @@ class WarcOutput:
         original = self._originals.get(payload) if page.body else None
         name = page.url.host.removesuffix(".")
         look_up = self._answers.get(name)
-        make = self._series.ready(_date(now))
+        make = self._series.ready(now)
         records = [*make.capture(page, date, payload, original)]
         if look_up is not None:
             records.insert(0, make.look_up(name, _date(look_up.at), look_up.addresses))

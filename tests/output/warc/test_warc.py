@@ -370,6 +370,7 @@ def test_after_a_kill_a_file_can_be_read_up_to_its_torn_end(
     output = outputs()
     for number in range(5):
         output.loaded(page(number))
+    output.cut()
     kill(output)
     [grown] = tmp_path.glob("*.warc.gz.open")
     whole = records(grown)
@@ -380,6 +381,21 @@ def test_after_a_kill_a_file_can_be_read_up_to_its_torn_end(
         with torn.open("rb") as stream:
             read = [r.rec_type for r in islice(ArchiveIterator(stream), len(whole) - 1)]
         assert read == [r.kind for r in whole[:-1]]
+
+
+def test_records_wait_for_a_quarter_of_a_megabyte_or_a_cut(
+    tmp_path: Path, outputs: Outputs
+) -> None:
+    output = outputs()
+    output.loaded(page(0))
+    [grown] = tmp_path.glob("*.warc.gz.open")
+    assert len(records(grown)) == 1
+    output.loaded(page(1, os.urandom(1 << 18)))
+    output.loaded(page(2))
+    assert len(records(grown)) == 1 + 2 * 2
+    length = output.cut()["length"]
+    assert len(records(grown)) == 1 + 2 * 3
+    assert length == grown.stat().st_size
 
 
 def test_a_crawl_that_ended_well_goes_on_in_a_new_file(tmp_path: Path, outputs: Outputs) -> None:
