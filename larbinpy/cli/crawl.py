@@ -177,6 +177,11 @@ class _Crawl(click.Command):
     shell_complete=files,
 )
 @click.option(
+    "--render",
+    is_flag=True,
+    help="Read pages in a browser, whatever scripts they have [render **].",
+)
+@click.option(
     "--check-links",
     is_flag=True,
     help="Keep nothing; report broken links, and exit 1 if there are any.",
@@ -212,6 +217,7 @@ def crawl(
     scratch: bool,
     plug: str | None,
     items: str | None,
+    render: bool,
     check_links: bool,
     known_faults: str | None,
     junit: str | None,
@@ -255,7 +261,7 @@ def crawl(
         places = (
             *(("outputDir", output_dir), ("join", join), ("node", node)),
             *(("knownFaults", known_faults), ("checkFolder", folder and folder[0])),
-            *(("plug", plug), ("items", items)),
+            *(("plug", plug), ("items", items), ("render", "**" if render else None)),
         )
         more = [*((keyword, value) for keyword, value in places if value)]
         more += pace(depth, wait, rate)

@@ -53,10 +53,12 @@ from larbinpy.url import fault
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @servers_option
 @click.option("--max-size", metavar="BYTES", help="Bytes of the page that are read.")
+@click.option("--render", is_flag=True, help="Read the page in a browser; robots.txt is obeyed.")
 @config_options
 def fetch(
     url: str,
     as_json: bool,
+    render: bool,
     servers: tuple[str, ...],
     max_size: str | None,
     config_file: str | None,
@@ -65,14 +67,15 @@ def fetch(
 ) -> None:
     """Fetch one URL through resolver, fetcher and parser; show what each of them finds."""
     # Here, since a login needs other modules.
-    from larbinpy.crawl.single import fetch_one
+    from larbinpy.crawl.single import fetch_one, render_one
 
     with plain_errors():
         more = [("dnsServer", server) for server in servers]
         if max_size is not None:
             size = option_value("--max-size", max_size, SETTINGS["maxpagesize"].kind)
             more.append(("maxPageSize", str(size)))
-        page = fetch_one(url, load_config(config_file, settings, allow_private, more))
+        read = render_one if render else fetch_one
+        page = read(url, load_config(config_file, settings, allow_private, more))
         if as_json:
             click.echo(json.dumps(page))
         else:

@@ -223,6 +223,11 @@ _COMMAND_LINE = "command line"
 @click.option(
     "--purge", is_flag=True, help="In a refresh, remove the files of pages that are gone."
 )
+@click.option(
+    "--render",
+    is_flag=True,
+    help="Read pages in a browser; the mirror has what they show [render].",
+)
 @report_option
 @config_options
 @progress_option
@@ -235,6 +240,7 @@ def mirror(
     wait: str | None,
     rate: str | None,
     purge: bool,
+    render: bool,
     report: str | None,
     config_file: str | None,
     settings: tuple[str, ...],
@@ -277,6 +283,7 @@ def mirror(
             wait,
             rate,
             purge,
+            render,
             config_file,
             settings,
             allow_private,
@@ -304,6 +311,7 @@ def given_by(
     wait: str | None,
     rate: str | None,
     purge: bool,
+    render: bool,
     config_file: str | None,
     settings: Sequence[str],
     allow_private: bool,
@@ -319,6 +327,7 @@ def given_by(
         *([("stay", "prefix")] if no_parent else []),
         *([("followSeed", "on")] if follow_seed else []),
         *([("purge", "on")] if purge else []),
+        *([("render", "**")] if render else []),
         *pace(depth, wait, rate),
     ]
     return Given.by(config_file, settings, allow_private, more)

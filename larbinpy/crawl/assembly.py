@@ -46,7 +46,7 @@ from larbinpy.frontier.soft404.probes import Probes, SavedProbes
 from larbinpy.observe.snapshot import Snapshots, Totals, unanswered
 from larbinpy.output import Output
 from larbinpy.output.modes import open_outputs
-from larbinpy.output.plug import Feeder
+from larbinpy.output.plug import NO_REFRESH, Feeder
 from larbinpy.storage.files import Reserve
 from larbinpy.storage.state import SavedValue, Start, State, StateError
 from larbinpy.url import Url
@@ -362,7 +362,9 @@ class Assembly:
     def _make_page_stages(self) -> tuple[RequestMaker, Intake]:
         """Make the stages at both ends of a fetch: the request for a URL, and a page's way in."""
         context, config, network = self._context, self._context.config, self._network
-        refresher, types = self._output.refresher, Types(config)
+        # A page is asked for whole if a browser may read it: it may not be all that has changed.
+        refresher = NO_REFRESH if config.render else self._output.refresher
+        types = Types(config)
         scope, options = self.frontier.scope, network.options.for_url
         login_headers = None if self.sessions is None else self.sessions.headers
         requests: RequestMaker = Requests(
@@ -417,9 +419,9 @@ class Assembly:
         if context.config.render:
             from larbinpy.crawl.rendering import make_renderer
 
-            listeners.append(
-                make_renderer(context, self.frontier, network, self.mode, requests, intake)
-            )
+            renderer = make_renderer(context, self.frontier, network, self.mode, requests, intake)
+            listeners.append(renderer)
+            self.snapshots.browser = renderer.describe
         self.engine = Engine(
             context,
             self.mode,

@@ -29,13 +29,15 @@ from larbinpy.parse import Kind, Link, Parsed, is_filled_by_script, read_in_step
 from larbinpy.render.parts import RequestDesk, bare
 from larbinpy.render.renderer import Renderer
 from larbinpy.render.turns import PartStep, RenderingIPSites
-from larbinpy.url import PAGE, VIEWS, Aim, Url, resolve
+from larbinpy.url import PAGE, VIEWS, Aim, Url, has_control, resolve
 
 #: The wait of parts, as a share of that of pages, and at least (s).
 _SHARE, _LEAST = 20, 0.1
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 #: Links to pages of a page that is empty without scripts.
 _FEW_LINKS = 2
+#: Cookies of scripts that are remembered.
+_MOST_COOKIES = 10_000
 #: Characters of the name of a view.
 _LONGEST_VIEW = 500
 
@@ -109,6 +111,46 @@ class PartRequests:
         return Request(url, address, any_reply, self._most_bytes(url), options, headers)
 
 
+class ScriptCookies:
+    """Takes the cookies that scripts set for their own site into the jar of that site.
+
+    Cookies of replies are there already.
+    """
+
+    def __init__(self, network: Network) -> None:
+        self._options = network.options.of
+        self._jars = network.fetcher.jars
+        self._known: dict[tuple[str, str], str] = {}
+
+    def note(self, url: Url, header: str) -> None:
+        """Take the Cookie header of a request by a page of `url` for its own site."""
+        pairs = [pair.strip().partition("=") for pair in header.split(";")]
+        new = {
+            name: value
+            for name, equals, value in pairs
+            if equals and self._known.get((url.host, name)) != value
+        }
+        if not new:
+            return
+        if len(self._known) > _MOST_COOKIES:
+            self._known.clear()
+        self._known.update({(url.host, name): value for name, value in new.items()})
+        jar = self._jars.find(self._options(url.site).jar)
+        kept = {tuple(line.split(b"\t")[5:6]) for line in jar.lines() if _is_of(line, url.host)}
+        lines = [
+            "\t".join((url.host, "FALSE", "/", "FALSE", "0", name, value)).encode()
+            for name, value in new.items()
+            if (name.encode(),) not in kept and not has_control(name + value)
+        ]
+        if lines:
+            jar.add(lines, over_given=False)
+
+
+def _is_of(line: bytes, host: str) -> bool:
+    domain = line.partition(b"\t")[0].removeprefix(b"#HttpOnly_").lstrip(b".").decode("latin-1")
+    return host == domain or host.endswith(f".{domain}")
+
+
 class RenderIntake(Intake):
     """Takes pages to the browser before they are read."""
 
@@ -178,6 +220,7 @@ def make_renderer(
     fetcher = network.fetching
 
     def open_parts(now: float) -> float | None:
+        desk.give_up(step.is_stuck, now)
         while not (mode.paused or mode.draining) and fetcher.free:
             due = step.take(now)
             if due is None:
@@ -185,9 +228,10 @@ def make_renderer(
             fetcher.start(requests.make(*due), now)
         return turns.next_part
 
-    parts = RequestDesk(frontier.scope, step.ask, lambda site: config.render_post)
-    step.arrived = lambda page: parts.arrived(page, context.clock())
-    renderer = Renderer(context, parts, intake.back, open_parts)
+    cookies = ScriptCookies(network)
+    desk = RequestDesk(frontier.scope, step.ask, lambda site: config.render_post, cookies.note)
+    step.arrived = lambda page: desk.arrived(page, context.clock())
+    renderer = Renderer(context, desk, intake.back, open_parts)
     intake.renderer = renderer
     renderer.browser.open()
     return renderer

@@ -1,8 +1,12 @@
 """One URL through resolver, fetcher and parser, and nothing else: ``larbinpy fetch``."""
 
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from hashlib import sha1
+from io import StringIO
+from tempfile import TemporaryDirectory
+from typing import Any
 
 from larbinpy.config import Config
 from larbinpy.context import Context
@@ -42,6 +46,70 @@ def fetch_one(text: str, config: Config) -> dict[str, object]:
         page.charset = parsed.charset
         page.list_links = partial(urls, parsed.links)
     return describe(page)
+
+
+class _Kept:
+    """An output that keeps the last page, or the failure."""
+
+    def __init__(self, href: str) -> None:
+        self.page = Page(Url(href, 0), Outcome.BAD_URL)
+
+    def loaded(self, page: Page) -> None:
+        self.page = page
+
+    def missed(self, page: Page) -> None:
+        self.page = page
+
+    def failed(self, url: Url, outcome: Outcome) -> None:
+        pass
+
+    def stats(self) -> dict[str, object]:
+        return {}
+
+    def close(self) -> None:
+        pass
+
+
+#: Seconds between the requests for a page and before it.
+_MOST_WAIT = 1.0
+
+
+def render_one(text: str, config: Config) -> dict[str, object]:
+    """As `fetch_one`, by a crawl of one page that a browser reads; robots.txt is obeyed.
+
+    `rendered` has the milliseconds that it took, what was refused to the page, the URLs that it led
+    to, and why it was not rendered, if so.
+    """
+    # Here, since only this needs a whole crawl.
+    from larbinpy.crawl.crawl import Crawl
+
+    href = typed(text)
+    if href is None:
+        return describe(Page(Url(masked_typed(text), 0), Outcome.BAD_URL))
+    kept = _Kept(href)
+    with TemporaryDirectory(prefix="larbinpy-") as folder:
+        changes: dict[str, Any] = {
+            **dict.fromkeys(("state_dir", "output_dir"), folder),
+            **dict.fromkeys(("output_mode", "start_url"), ()),
+            **dict.fromkeys(("depth_in_site", "limit_kept", "http_port", "input_port"), 0),
+            **dict.fromkeys(
+                ("guess_sitemap", "keep_links", "probe_soft_404", "check_links"), False
+            ),
+            "render": ("**",),
+            "limit_page": 1,
+            "items": None,
+            "revisit": "off",
+            "join": "",
+            "plug": "",
+            "wait_duration": min(config.wait_duration, _MOST_WAIT),
+        }
+        one = replace(config, **changes)
+        Crawl(one, output=kept, seeds=[text], stderr=StringIO()).run()
+    rendering = kept.page.rendering
+    found = describe(kept.page)
+    if rendering is not None:
+        found["rendered"] = {**rendering.as_dict(), "leads": list(rendering.leads)}
+    return found
 
 
 def fetch(

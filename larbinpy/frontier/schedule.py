@@ -130,6 +130,10 @@ class IPSites:
         for flight in self._flights.values():
             yield flight.url
 
+    def in_browser(self) -> Iterator[Url]:
+        """The URLs of pages that a browser reads."""
+        return iter(())
+
     @property
     def newest(self) -> tuple[Url, float]:
         """The URL that was requested last and is in flight, and since when."""

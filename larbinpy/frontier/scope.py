@@ -251,9 +251,9 @@ class Scope:
         self._privileged = tuple(ending.lower() for _, ending in config.sought)
         self._requisites = config.requisites != "off"
         self._limits = list(self._chosen(config))
-        self._requisite_limits = [
-            limit for limit in self._limits if config.requisites not in limit.spares
-        ]
+        # If they are off, only a page in a browser has some, which it needs to say anything.
+        reach = config.requisites if self._requisites else "everywhere"
+        self._requisite_limits = [limit for limit in self._limits if reach not in limit.spares]
         #: URLs that each rule has decided, by its text.
         self._decided: Counter[str] = Counter()
         #: Links that each limit has refused, by its name.

@@ -57,6 +57,9 @@ _DECIDES_LATER = {
 def standing_of(frontier: Frontier, href: str, now: float) -> Facts | None:
     """The status of a URL that has left the queues and is not decided; None for others."""
     site = frontier.registry.at(href)
+    for url in frontier.ip_sites.in_browser():
+        if url.href == href:
+            return {"state": "in the browser", "why": "it was fetched, and a browser reads it"}
     for url in frontier.ip_sites.flying():
         if url.href == href:
             return _in_flight(url, site)
@@ -452,4 +455,16 @@ def _decided(frontier: Frontier, fate: Line, href: str, now: float) -> Facts:
         why += f" (HTTP {status})"
     if remedy := cure(outcome, detail):
         why += f"; {remedy}"
+    if rendered := fate.get("rendered"):
+        why += f"; {_in_browser(rendered)}"
     return {"state": "decided", "reason": outcome, "fate": fate, "why": why, **more}
+
+
+def _in_browser(rendered: Facts) -> str:
+    """What the log says of a page that was in a browser, in words."""
+    took = f"{int(rendered.get('ms', 0)) / 1000:.1f} s"
+    refused = [f"{why} ({n})" for why, n in dict(rendered.get("refused", {})).items()]
+    more = f", which was refused: {', '.join(refused)}" if refused else ""
+    if rendered.get("why"):
+        return f"kept as it was sent after {took} in the browser{more}"
+    return f"read in the browser for {took}{more}"

@@ -397,6 +397,8 @@ class Snapshots:
         self._wall = context.wall
         # Names a crawl that has no seeds yet.
         self._folder = context.config.state_dir
+        #: Describes the browser, if there is one.
+        self.browser: Callable[[], dict[str, object]] = dict
 
     def take(
         self,
@@ -455,6 +457,7 @@ class Snapshots:
                 "dns": resolver.times.describe(),
                 "turn": stats.turns.describe(),
             },
+            "browser": self.browser(),
             **({} if describe is None else {"fleet": describe()}),
         }
 

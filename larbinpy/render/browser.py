@@ -31,6 +31,8 @@ _STARTING = 60.0
 MOST_OF_ONE, MOST_OF_ALL = 768 << 20, 3 << 30
 #: Seconds between two looks at its memory.
 _LOOK = 1.0
+#: Bytes of its messages that are read after its end.
+_MOST_MESSAGES = 1 << 20
 #: Megabytes of the objects of a page's scripts.
 _HEAP = 512
 #: The user that a browser runs as that root starts.
@@ -135,8 +137,9 @@ def wrapping() -> tuple[list[str], int | None]:
     return ([*alone, *drop] if _runs([*alone, *drop]) else drop), user.pw_uid
 
 
-#: The two pipes become those that Chromium expects.
-_PIPES = ["/bin/sh", "-c", 'exec "$@" 3<&0 4>&1 0</dev/null 1>&2', "sh"]
+#: Its two pipes become those that Chromium expects, and its profile is removed after its end, also
+#: if the crawl was killed.
+_SHELL = 'profile=$1; shift; "$@" 3<&0 4>&1 0</dev/null 1>&2; rm -rf "$profile"'
 
 
 class Browser:
@@ -156,10 +159,14 @@ class Browser:
         self._profile: Path | None = None
         self._backoff = Backoff()
         self._look_at = 0.0
+        # What it says on its standard error; no file has it after the end of the crawl.
+        self._messages = tempfile.TemporaryFile()  # noqa: SIM115
         #: Whether it takes commands.
         self.ready = False
         #: Starts so far, and bytes of memory of its own at the last look.
         self.starts = self.memory = 0
+        #: Ends in a row without a start that worked.
+        self.failures = 0
         #: Why it ended last; empty if it never did.
         self.why = ""
 
@@ -186,24 +193,29 @@ class Browser:
         self._profile = Path(tempfile.mkdtemp(prefix="larbinpy-render-"))
         if self._user is not None:
             os.chown(self._profile, self._user, -1)
-        command = [*self._wrapping, *_PIPES, self._program, *_FLAGS]
-        command.append(f"--user-data-dir={self._profile}")
+        profile = str(self._profile)
+        command = [*self._wrapping, "/bin/sh", "-c", _SHELL, "sh", profile]
+        command += [self._program, *_FLAGS, f"--user-data-dir={profile}"]
         self.starts += 1
-        with (self._profile / "messages").open("wb") as messages:
-            self._child = Piped(
-                self._poller,
-                command,
-                self._heard,
-                stderr=messages.fileno(),
-                start_new_session=True,
-                variables={"HOME": str(self._profile)},
-            )
+        self._messages.seek(0)
+        self._messages.truncate()
+        self._child = Piped(
+            self._poller,
+            command,
+            self._heard,
+            stderr=self._messages.fileno(),
+            start_new_session=True,
+            variables={"HOME": profile},
+        )
         self.devtools.attach(self._child)
         attach = {"autoAttach": True, "waitForDebuggerOnStart": True, "flatten": True}
         self.devtools.send("Target.setAutoAttach", attach, replied=self._started)
 
     def _started(self, result: object) -> None:
         self.ready = result is not None
+        if self.ready:
+            self._backoff.succeeded()
+            self.failures = 0
 
     def _heard(self, data: bytes) -> None:
         if not data:
@@ -216,14 +228,11 @@ class Browser:
 
     def _last_words(self) -> str:
         """The last message of a browser that has ended which tells why."""
-        if self._profile is None:
-            return ""
-        with suppress(OSError):
-            lines = (self._profile / "messages").read_text(errors="replace").splitlines()
-            fatal = [line for line in lines if ":FATAL:" in line or "No usable sandbox" in line]
-            if fatal:
-                return fatal[-1].rpartition("] ")[2][:200]
-        return ""
+        self._messages.seek(0)
+        lines = self._messages.read(_MOST_MESSAGES).decode(errors="replace").splitlines()
+        fatal = [line for line in lines if ":FATAL:" in line or "No usable sandbox" in line]
+        found = fatal or lines[-1:]
+        return found[-1].rpartition("] ")[2][:200] if found else ""
 
     def kill(self, why: str) -> None:
         """End it at once."""
@@ -232,6 +241,7 @@ class Browser:
 
     def _end(self, why: str) -> None:
         self.why = why
+        self.failures += 1
         self._stop()
         self._backoff.failed(self._clock())
         self._gone(why)
@@ -290,6 +300,7 @@ class Browser:
     def close(self) -> None:
         """End it, and remove all that it has stored."""
         self._stop()
+        self._messages.close()
 
 
 def _own_memory(pid: int) -> int:

@@ -65,15 +65,22 @@ class RequestDesk:
         scope: Scope,
         ask: Callable[[Url, float], None],
         posts: Callable[[str], bool],
+        has_cookies: Callable[[Url, str], None] = lambda url, header: None,
     ) -> None:
-        """`ask` fetches a part; `posts` is whether pages of a site may send data to it."""
+        """`ask` fetches a part; `posts` is whether pages of a site may send data to it.
+
+        `has_cookies` gets the cookies of a page for its own site.
+        """
         self._scope = scope
         self._ask = ask
         self._posts = posts
+        self._has_cookies = has_cookies
         self._answers = Answers()
         # Those that wait, by what they asked for; and that, by the id of the URL under way.
         self._waiting: dict[str, list[Waiter]] = {}
         self._keys: dict[int, tuple[str, str, Url]] = {}
+        # When each URL was asked for.
+        self._since: dict[int, float] = {}
         #: Requests of pages: fetched, answered by what was fetched before, and refused.
         self.fetched = self.shared = self.refused = 0
 
@@ -94,6 +101,9 @@ class RequestDesk:
         if why:
             self._refuse(Waiter(tab, visit, session, values), why)
             return
+        cookies, href = request["headers"].get("Cookie"), resolve(request["url"])
+        if cookies and href and site_of(href) == visit.page.url.site:
+            self._has_cookies(visit.page.url, cookies)
         self._get(Waiter(tab, visit, session, values), now)
 
     def _is_own(self, tab: Tab, visit: Visit, session: str, values: Values) -> bool:
@@ -162,8 +172,18 @@ class RequestDesk:
         self._waiting[key] = [waiter]
         url = part_of(page.url, request)
         self._keys[id(url)] = key, waiter.values.get("resourceType", ""), url
+        self._since[id(url)] = now
         self.fetched += 1
         self._ask(url, now)
+
+    def give_up(self, is_stuck: Callable[[Url], bool], now: float) -> None:
+        """Refuse what is `is_stuck` for long, as its site does not answer."""
+        for number, since in list(self._since.items()):
+            key, _, url = self._keys[number]
+            if now > since + _PATIENCE and self._waiting[key] and is_stuck(url):
+                waiters, self._waiting[key] = self._waiting[key], []
+                for waiter in waiters:
+                    self._refuse(waiter, "no answer")
 
     def arrived(self, page: Page, now: float) -> None:
         """Give the reply to a part, or none, to all that wait for it."""
@@ -171,6 +191,7 @@ class RequestDesk:
         if known is None:
             return
         key, kind, _ = known
+        del self._since[id(page.url)]
         waiters = self._waiting.pop(key)
         if not page.status or page.outcome in _WORDS or page.outcome is Outcome.TOO_BIG:
             for waiter in waiters:
@@ -183,6 +204,8 @@ class RequestDesk:
             waiter.tab.answer(waiter.session, waiter.values, waiter.visit, answer.values)
 
 
+#: Seconds for a site to be reached that a part is on.
+_PATIENCE = 20.0
 #: Times that a page may load itself again.
 _MOST_RELOADS = 2
 

@@ -18,6 +18,10 @@ TABS = 8
 _PAGES, _IDLE = 100, 60.0
 #: Times that a page is begun with, if the browser ends meanwhile.
 _TRIES = 2
+#: Failed starts in a row after which pages do not wait for the browser.
+_HOPELESS = 3
+#: Seconds over which the pages a second are counted, and most of them.
+_RECENTLY, _MOST_TIMES = 10.0, 1000
 #: Seconds between two looks at pages under way.
 _LOOK = 0.25
 
@@ -64,11 +68,33 @@ class Renderer:
         self._next_part: float | None = None
         #: Pages rendered, and those that were not although they were to be.
         self.rendered = self.failed = 0
+        # When the last pages were rendered.
+        self._times: deque[float] = deque(maxlen=_MOST_TIMES)
 
     @property
     def away(self) -> int:
         """The number of pages that are not back yet."""
         return len(self._queue) + len(self._jobs)
+
+    def describe(self) -> dict[str, object]:
+        """For the snapshot: pages, requests of pages, and the browser itself."""
+        now, desk = self._clock(), self.parts
+        while self._times and self._times[0] < now - _RECENTLY:
+            self._times.popleft()
+        return {
+            "waiting": len(self._queue),
+            "under_way": len(self._jobs),
+            "rendered": self.rendered,
+            "pages_per_s": round(len(self._times) / _RECENTLY, 2),
+            "kept_as_sent": self.failed,
+            "asked": desk.fetched,
+            "shared": desk.shared,
+            "refused": desk.refused,
+            "memory_bytes": self.browser.memory,
+            "starts": self.browser.starts,
+            "ended_by": self.browser.why,
+            "without_network": self.browser.is_alone,
+        }
 
     def put(self, page: Page) -> None:
         """Take a page to be rendered."""
@@ -185,6 +211,7 @@ class Renderer:
             page.detail = f"not rendered: {why}"
         else:
             self.rendered += 1
+            self._times.append(now)
             page.body = body_of(document)
         self._done(page)
 
@@ -196,3 +223,6 @@ class Renderer:
             tab.fail(why)
         self._tabs.clear()
         self._by_session.clear()
+        while self._queue and self.browser.failures > _HOPELESS:
+            page = self._queue.popleft().page
+            self._settle(page, None, f"the browser does not start: {why}", None, self._clock())

@@ -6,7 +6,7 @@ and its parts are one visit. Pages wait their whole time after the last of these
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from math import inf
 from typing import Any
 
@@ -34,7 +34,7 @@ class RenderingIPSites(IPSites):
         # When a part may follow the last request to a site or an address.
         self._after = ExpiringTimes()
         # The sites of pages whose request has ended, by the id of their URL.
-        self._landed: dict[int, NamedSite] = {}
+        self._landed: dict[int, tuple[Url, NamedSite]] = {}
 
     def add(self, site: NamedSite, url: Url, *, first: bool = False) -> None:
         if url.purpose.aim is Aim.PART:
@@ -50,12 +50,15 @@ class RenderingIPSites(IPSites):
             self._after[key] = until
 
     def landed(self, page: Page, now: float, wall: float) -> NamedSite:
-        site = self._landed.pop(id(page.url), None)
-        return super().landed(page, now, wall) if site is None else site
+        known = self._landed.pop(id(page.url), None)
+        return super().landed(page, now, wall) if known is None else known[1]
 
     def land(self, page: Page, now: float, wall: float) -> None:
         """Process the end of the request for a page that is decided later."""
-        self._landed[id(page.url)] = super().landed(page, now, wall)
+        self._landed[id(page.url)] = page.url, super().landed(page, now, wall)
+
+    def in_browser(self) -> Iterator[Url]:
+        return (url for url, _ in self._landed.values())
 
     # Parts.
 
@@ -125,6 +128,11 @@ class PartStep(Step):
             else:
                 return self._turns.send_part(site, url, now)
         return None
+
+    def is_stuck(self, url: Url) -> bool:
+        """Whether the site of a part is not open, so that the part has to wait."""
+        site = self._registry.at(url.href)
+        return site is None or site.state is not State.OPEN
 
     def replied(self, page: Page, now: float) -> None:
         """As `Step.replied`."""

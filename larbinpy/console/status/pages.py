@@ -254,6 +254,12 @@ def _resting(resting: object) -> Html:
     return el("b", "resting" if resting else "in use", class_="warning" if resting else "good")
 
 
+def browser(snapshot: Snapshot) -> Html | None:
+    """Pages that a browser reads, what they asked for, and its memory."""
+    found = group(snapshot, "browser")
+    return section("The browser", listing(found)) if found else None
+
+
 def system(snapshot: Snapshot) -> Html:
     """Memory, descriptors and loop of the process."""
     plots = [draw(snapshot, level, default_span(snapshot)) for level in LEVELS]
@@ -368,7 +374,7 @@ _RATES = overview.rates
 
 #: Address -> sections.
 PAGES: dict[str, tuple[Callable[..., Html | None], ...]] = {
-    "/": (health, _RATES, progress, queues, few_failures, outcomes),
+    "/": (health, _RATES, progress, queues, browser, few_failures, outcomes),
     FLEET: (fleet, nodes),
     "/stats.html": (outcomes, failures, rules, left_out, robots, traps),
     "/report.html": (broken_links,),
@@ -383,6 +389,7 @@ PAGES: dict[str, tuple[Callable[..., Html | None], ...]] = {
         plots,
         histograms,
         queues,
+        browser,
         sites,
         outcomes,
         failures,

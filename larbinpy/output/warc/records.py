@@ -243,7 +243,7 @@ _CONFORMS = "http://iipc.github.io/warc-specifications/specifications/warc-forma
 _SAME_PAYLOAD = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 _FIELDS = "application/warc-fields"
 #: Records whose payload is their block.
-_WHOLE = frozenset({"metadata", "resource"})
+_WHOLE = frozenset({"metadata", "resource", "conversion"})
 _HTTP = "application/http; msgtype="
 _PAYLOAD = "WARC-Payload-Digest"
 _CODINGS = {b"content-encoding", b"transfer-encoding"}
@@ -309,9 +309,14 @@ class Records:
         return Record(data, Entry(url, date, "text/dns", None, digest(block)))
 
     def capture(
-        self, page: Page, date: str, payload: str, original: Original | None
+        self,
+        page: Page,
+        date: str,
+        payload: str,
+        original: Original | None,
+        rendered: Page | None = None,
     ) -> Iterator[Record]:
-        """Yield the records of a fetch: response, request, metadata.
+        """Yield the records of a fetch: response, request, metadata, and the page as `rendered`.
 
         With `original`, an earlier capture of the same payload, a revisit record takes the place
         of the response. `payload` is the digest of the body.
@@ -324,6 +329,11 @@ class Records:
             fields = common + _address(page) + _EMPTY_PAYLOAD
             yield Record(_record("request", _identity(), f"{_HTTP}request", head, fields))
         yield Record(_record("metadata", _identity(), _FIELDS, _metadata(page), common))
+        if rendered is not None:
+            # The index does not have it: replay runs the scripts with what they were sent.
+            fields = self._common(date, rendered.url.href) + _field("WARC-Refers-To", identity)
+            type_ = "text/html; charset=utf-8"
+            yield Record(_record("conversion", _identity(), type_, rendered.body, fields))
 
     def _common(self, date: str, url: str) -> str:
         about = f"WARC-Date: {date}\r\nWARC-Target-URI: {url}\r\n"

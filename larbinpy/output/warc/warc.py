@@ -24,6 +24,8 @@ from base64 import b32decode, b32encode
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from copy import copy
+from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple, TypedDict
 
@@ -469,12 +471,15 @@ class WarcOutput:
     def _archive(self, page: Page) -> None:
         self._series.tend()
         now = self._wall()
+        rendered = None
+        if page.rendering is not None and not page.rendering.why:
+            rendered, page = page, _as_received(page, page.rendering.raw)
         date, payload = _date(now - page.ms / 1000), digest(page.body)
         original = self._originals.get(payload) if page.body else None
         name = page.url.host.removesuffix(".")
         look_up = self._answers.get(name)
         make = self._series.ready(now)
-        records = [*make.capture(page, date, payload, original)]
+        records = [*make.capture(page, date, payload, original, rendered)]
         if look_up is not None:
             records.insert(0, make.look_up(name, _date(look_up.at), look_up.addresses))
         self._bytes += self._series.append(records)
@@ -502,6 +507,15 @@ class WarcOutput:
         finally:
             os.close(self._folder)
             self._originals.close()
+
+
+def _as_received(page: Page, raw: bytes) -> Page:
+    """A rendered page as its server sent it, which knows nothing of views."""
+    received = copy(page)
+    received.body = raw
+    if "#" in page.url.href:
+        received.url = replace(page.url, href=page.url.href.partition("#")[0])
+    return received
 
 
 def _date(at: float) -> str:
