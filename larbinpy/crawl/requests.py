@@ -105,8 +105,8 @@ def referer(href: str, page: str) -> Sequence[str]:
     origin = site_of(page)
     if origin.startswith("https:") and not href.startswith("https:"):
         return ()
-    page = page.partition("#")[0]
-    return (f"Referer: {page if site_of(href) == origin else f'{origin}/'}",)
+    named = page.partition("#")[0] if site_of(href) == origin else f"{origin}/"
+    return (f"Referer: {named}",)
 
 
 def _has_referer(options: RequestOptions) -> bool:
