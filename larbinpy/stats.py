@@ -1,18 +1,12 @@
-"""Counters of a running crawl: totals, histories, histograms, and the process's own usage.
+"""What a running crawl counts: totals, histograms, histories, and the usage of the process.
 
-Histograms of durations: counts by fixed bounds, cheap enough for every request.
-
-Series of a crawl over the last minute, hour and day: 216 numbers each.
-
-Each span is a ring of cells of a second, a minute or a quarter of an hour. A cell holds counts
-per second, the last value of a level (a queue, the memory) and the highest of a peak: a plot
-of a day shows the longest turn of the loop, not the mean of all.
-
-Processor time and memory of this process, and the memory that is left.
-
-How long a crawl will take, from its pace so far; no number where the pace does not give one.
-
-Counters of a running crawl.
+- `Stats` has the totals; parts of the crawl add to it.
+- `Histogram` counts durations by fixed bounds, cheap enough for every request.
+- `History` has series over the last minute, hour and day: 216 numbers each. Each span is a ring of
+  cells of a second, a minute or a quarter of an hour. A cell holds counts per second, the last
+  value of a level (a queue, the memory) and the highest of a peak: a plot of a day shows the
+  longest turn of the loop, not the mean of all.
+- `Forecast` says how long the crawl will take by its pace so far; nothing where that tells nothing.
 """
 
 import resource

@@ -1,7 +1,4 @@
-"""``larbinpy check-config``.
-
-``larbinpy init``.
-"""
+"""``larbinpy check-config`` and ``larbinpy init``."""
 
 import os
 import sys

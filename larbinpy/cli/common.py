@@ -1,10 +1,8 @@
-"""Shared by the commands: options, the configuration, and error messages.
+"""What commands share: options, the configuration, error messages, and which crawl they are about.
 
-The crawl on Redis that a command is about: --join, LARBINPY_JOIN, or `join` in larbin.conf.
-
-Without one, it is that of `crawl --nodes` that runs in stateDir.
-
-Finds the door or the port of the crawl that `seed`, `console` and `status` connect to.
+`open_remote` finds a crawl on Redis: that of --join, LARBINPY_JOIN or `join` in larbin.conf, else
+that of `crawl --nodes` that runs in stateDir. `place_of` finds the door or the port of a crawl
+that `seed`, `console` and `status` connect to.
 """
 
 import gc

@@ -1,10 +1,7 @@
-"""``larbinpy crawl``.
+"""``larbinpy crawl``, alone or with ``--nodes``, and ``larbinpy revisit``.
 
-The defaults of a crawl that has no configuration: those for a newcomer.
-
-``larbinpy crawl --nodes``: the command line of each node, and the run of all.
-
-``larbinpy revisit``.
+`defaults_of` has the defaults for a newcomer, who has no configuration. `run_nodes` makes the
+command line of each node.
 """
 
 import shlex

@@ -1,12 +1,6 @@
-"""Shared by the commands that ask the content database: which one it is, errors, exit status.
+"""The commands that ask the content database: ``show``, ``changes``, ``search`` and ``export``.
 
-``larbinpy show``.
-
-``larbinpy changes``.
-
-``larbinpy search``.
-
-``larbinpy export``.
+They share how the database is found, its errors and their exit status.
 """
 
 import csv

@@ -1,12 +1,6 @@
-"""``larbinpy fetch``.
+"""The commands that try one part of a crawl: ``fetch``, ``login`` and ``resolve``.
 
-``larbinpy login``.
-
-``larbinpy resolve``.
-
-The names for `larbinpy resolve`: lines of a file or pipe, read without blocking the loop.
-
-The output of ``larbinpy resolve``: results as they arrive, and a progress bar.
+`resolve` takes names from a file or pipe without blocking the loop, and prints as they arrive.
 """
 
 import json

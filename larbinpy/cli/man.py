@@ -1,8 +1,7 @@
-"""``larbinpy man``: manual pages, made from the help of the commands and of the settings.
+"""``larbinpy man`` and ``larbinpy completion``.
 
-They use the macros of man(7), which both groff and mandoc format.
-
-``larbinpy completion``.
+Manual pages are made from the help of the commands and of the settings. They use the macros of
+man(7), which both groff and mandoc format.
 """
 
 import re

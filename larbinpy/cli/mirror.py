@@ -1,7 +1,4 @@
-"""``larbinpy mirror``.
-
-The end of ``larbinpy mirror``: its last lines, its report and its exit status.
-"""
+"""``larbinpy mirror``: its run, and its last lines, its report and its exit status."""
 
 import sys
 from collections.abc import Iterator, Sequence

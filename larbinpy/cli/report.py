@@ -1,11 +1,4 @@
-"""``larbinpy report``.
-
-``larbinpy log``.
-
-``larbinpy frontier``.
-
-``larbinpy explain``.
-"""
+"""The commands that look back: ``report``, ``log``, ``frontier`` and ``explain``."""
 
 import json
 import sys

@@ -1,11 +1,4 @@
-"""``larbinpy seed``.
-
-``larbinpy console``.
-
-``larbinpy status``.
-
-``larbinpy fleet``.
-"""
+"""The commands that talk to a running crawl: ``seed``, ``console``, ``status`` and ``fleet``."""
 
 import json
 import sys

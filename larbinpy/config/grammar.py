@@ -4,15 +4,12 @@ Larbin's grammar: blanks separate words, "#" starts a comment, double quotes enc
 with blanks. A keyword, in any case, is followed by as many words as its kind requires: none
 for a switch, all up to "end" for a list ("end end" for a list of pairs). A repeated keyword
 adds to a list and replaces other values. Additions: a switch may be followed by on or off,
-"#" within quotes is part of the word, and a site block holds settings between its pattern and
-its "end".
+"#" within quotes is part of the word, and a site block (`SiteBlock`) holds settings for the sites
+that match its pattern, up to its "end".
 
 An error names the file and the line. If a keyword stands where a value is expected, the value
-or the "end" was forgotten: the error names the line of the keyword that lacks it.
-
-Site blocks: settings for the sites that a pattern matches.
-
-Checks values that a program gives, as the grammar checks those of a file.
+or the "end" was forgotten: the error names the line of the keyword that lacks it. `checked` checks
+the values that a program gives in the same way.
 """
 
 import os

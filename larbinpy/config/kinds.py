@@ -1,15 +1,10 @@
 """The kinds of values of settings: how they are parsed and written.
 
 A `ValueKind` turns the words of one item into a value, or raises ValueError with a reason
-that reads well after "keyword: ". It parses the text that it writes as the same value.
+that reads well after "keyword: ". It parses the text that it writes as the same value, except that
+credentials (of headers, proxies, certificates and logins) are masked where values are written.
 
-The kinds of values that requests are made of: headers, proxies, certificates, logins.
-
-Credentials are masked where values are written, so these texts are not parsed as the same value.
-
-Kinds of settings of nodes: the address of a crawl in Redis, and the name of a node.
-
-Times of day when requests may be sent: ``22:00-06:00,12:30-13:00``, in local time.
+`Hours` are times of day when requests may be sent: ``22:00-06:00,12:30-13:00``, in local time.
 """
 
 import os

@@ -1,24 +1,21 @@
-r"""Patterns of hosts: which hosts and ports a site block, an exception or a rule is for.
+r"""Patterns of hosts and of whole URLs, and registered domains.
+
+A `HostPattern` says which hosts a site block, an exception or a rule is for:
 
     NAME        the host NAME and its subdomains
     *.NAME      its subdomains alone
     w*.NAME     a glob on the whole host: "*" matches any characters, dots too, "?" matches one
     *           every host
 
-Each may end with ``:PORT``; without one it is for all ports.
+Each may end with ``:PORT``; without one it is for all ports. Globs on whole URLs have other signs:
 
-Globs on whole URLs: their spelling, their regular expression, and whether one can match.
+    *           any characters but "/"
+    **          any characters
+    ?           one character but "/"
+    \x          the character x: "\?" is the beginning of a query
 
-*    any characters but "/"
-**   any characters
-?    one character but "/"
-\x   the character x: "\?" is the beginning of a query
-
-Registered domains: the part of a host that was registered, by the Public Suffix List.
-
-The list comes with the package publicsuffixlist and is loaded when it is first used: 30 ms.
-
-Parameters of URLs that do not change the page.
+The Public Suffix List comes with the package publicsuffixlist and is loaded when it is first used:
+30 ms.
 """
 
 import re

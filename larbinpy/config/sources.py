@@ -1,8 +1,7 @@
 """The sources of settings: larbin.conf, the environment, the command line, and live changes.
 
-All settings and their values as text.
-
-The configuration that a user gave, and what of it a later run goes on with.
+`texts` has all settings and their values as text. `Given` is what a user gave, and what of it a
+later run goes on with.
 """
 
 import os

@@ -35,10 +35,10 @@ from larbinpy.parse import (
     is_filled_by_script,
     is_sitemap,
     is_sitemap_name,
+    number_to_pages,
     read_in_steps,
     redirect_part,
     redirect_target,
-    to_pages,
     unfollowed,
     urls,
 )
@@ -387,7 +387,7 @@ class Intake:
     def _is_filled_by_scripts(self, page: Page, parsed: Parsed) -> bool:
         if "html" not in page.type or page.rest or b"<script" not in page.body:
             return False
-        return len(to_pages(parsed.links)) <= _FEW_LINKS and is_filled_by_script(page)
+        return number_to_pages(parsed.links) <= _FEW_LINKS and is_filled_by_script(page)
 
     def _output_reply(self, page: Page) -> None:
         """Pass a reply that is not a page to keep to the outputs."""

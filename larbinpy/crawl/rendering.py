@@ -25,7 +25,7 @@ from larbinpy.frontier.rules import Rules
 from larbinpy.frontier.site import NamedSite
 from larbinpy.loop.steps import run_to_end
 from larbinpy.page import Outcome, Page
-from larbinpy.parse import Kind, Link, Parsed, is_filled_by_script, read_in_steps, to_pages
+from larbinpy.parse import Kind, Link, Parsed, is_filled_by_script, number_to_pages, read_in_steps
 from larbinpy.render.parts import RequestDesk, bare
 from larbinpy.render.renderer import Renderer
 from larbinpy.render.turns import PartStep, RenderingIPSites
@@ -81,7 +81,7 @@ class Choice:
 
 def _is_empty(page: Page, agent: str) -> bool:
     parsed = run_to_end(read_in_steps(page, agent))
-    return len(to_pages(parsed.links)) <= _FEW_LINKS and is_filled_by_script(page)
+    return number_to_pages(parsed.links) <= _FEW_LINKS and is_filled_by_script(page)
 
 
 class PartRequests:

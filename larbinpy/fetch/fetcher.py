@@ -154,7 +154,7 @@ class Fetcher:
         """
         assert self.free > 0, self
         curl = self._free.pop()
-        if request.url.site in self._manners:
+        if self._manners and request.url.site in self._manners:
             changes = self._manners[request.url.site]
             request.options = self._changed(request.options, changes)
         transfer = Transfer(request, now)

@@ -464,6 +464,11 @@ class Transfer:
         self._truncated = "length"
         return decoded.body[:most], zlib.compress(decoded.body[most:], 1), decoded.fault
 
+    def _is_packed_file(self, media_type: str) -> bool:
+        """Whether libcurl would unpack what is to be kept as it is."""
+        href = self.request.url.href
+        return not self.coded and is_packed_file(href, media_type, self._codings())
+
     def _codings(self) -> str:
         return ", ".join(value for name, value in self.headers if name == "content-encoding")
 
@@ -557,14 +562,12 @@ class Transfer:
         self._shown = self._shows_body()
         if self._shown:
             # The first of repeated lengths counts.
-            length = dict(reversed(self.headers)).get("content-length")
+            fields = dict(reversed(self.headers))
             media_type = declared_type(self.headers)[0]
-            refusal = self.request.accept(media_type, declared_length(length))
+            refusal = self.request.accept(media_type, declared_length(fields.get("content-length")))
             if refusal is not None:
                 self._stop, self._detail = refusal
-            elif not self.coded and is_packed_file(
-                self.request.url.href, media_type, self._codings()
-            ):
+            elif "content-encoding" in fields and self._is_packed_file(media_type):
                 # It is asked for again, so that libcurl does not unpack it.
                 self._stop, self._detail = Outcome.EARLY_STOP, "a packed file, to be kept as it is"
         return None if self._stop is None else 0

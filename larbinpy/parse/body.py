@@ -1,19 +1,15 @@
-"""Says what a body is, and chooses its reader: by its type, or, where that is a default of servers,
-by its beginning and its place.
+"""What a body is, and which reader finds the links in it and in the headers.
 
-Links and directives in HTTP headers: Link, Refresh, Location, X-Robots-Tag.
+`type_of` decides: by the label of a page, or, where that is a default of servers, by the beginning
+and the place of the body. `read_body` chooses the reader, and `read_headers` reads Link, Refresh,
+Location and X-Robots-Tag.
 
-Links of web app manifests (W3C Web Application Manifest).
+`read_scan` reads ordinary HTML pages without a tree, by the compiled module; `native/links.c` says
+which pages are ordinary. The scan reads the frequent elements itself; for the others it asks
+`_Answers`, which uses the tree and the other modules here for single tags.
 
-Links of ordinary HTML pages without a tree, by the compiled module.
-
-`native/links.c` says which pages are ordinary. The scan reads the frequent elements itself; for
-the others it asks `_Answers`, which uses the tree and the other modules here for single tags.
-
-Reads when the pages of a site changed, as its sitemaps and feeds say it.
-
-Sitemaps have `<lastmod>`, Atom `<updated>`, RSS `<pubDate>` or `<dc:date>`. `feeds` finds the
-links for the crawl's loop, which needs no dates.
+`announced` reads when pages changed, as their sitemaps and feeds say it: `<lastmod>`, Atom
+`<updated>`, RSS `<pubDate>` or `<dc:date>`. The crawl's loop needs no dates.
 """
 
 import json

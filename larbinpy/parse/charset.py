@@ -1,14 +1,11 @@
-"""Finds the encoding of a page, even if its labels are wrong, and decodes it.
+"""The encoding of a page, found even if its labels are wrong, and the trees of decoded pages.
 
 The order is WHATWG's: byte-order mark, HTTP, `<meta>`, and then a guess. Labels that cannot be
 true are ignored, as they would lose all links: UTF-16 without zero bytes, and the
 "replacement" encoding, which reads any page as one wrong character.
 
-Long runs of a page without ">": bounded, because the parser's time for a tag is not.
-
-The parser takes up to 600 ns for an attribute, and does not bound their number.
-
-Versions of the parsing libraries.
+`bounded` shortens long runs of a page without ">", because the parser takes up to 600 ns for an
+attribute and does not bound their number.
 """
 
 import codecs

@@ -1,26 +1,19 @@
-"""Image candidates: HTML's "parse a srcset attribute", in time linear in its length.
+"""The small languages within pages: what attributes, headers and scripts say about links.
 
-The grammar of a refresh: HTML's "shared declarative refresh steps".
-
-`<meta http-equiv=refresh content>` and the Refresh header share it.
-
-Robots directives of single pages: `<meta name=robots>` and X-Robots-Tag.
-
-There is no standard. The sources are Google's "Robots meta tag" page, which other search engines
-follow, and RFC 9309 for product tokens. Directives for all agents and those for this agent are
-all obeyed.
-
-Addresses that a script loads later: the attributes of lazy loaders.
-
-No standard names them. The names here are those that lazysizes, vanilla-lazyload, lozad, Lazy Load,
-Slick, Slider Revolution, Splide, Flickity, Echo.js and Unveil read, and those that WP Rocket,
-Jetpack, Cloudflare, PageSpeed and shops write for scripts of their own. Pages give some of them
-other values, too: switches, colours, templates and JSON, which are no addresses.
-
-Images that a page names for other programs: Open Graph, Twitter Cards, tiles, JSON-LD.
-
-Browsers do not load them, so they count only if the page's own site has them: those of other sites
-are no part of the page. JSON-LD is that of schema.org, as search engines ask for it.
+- `srcset`: image candidates, by HTML's "parse a srcset attribute", in time linear in its length.
+- `meta_refresh`: HTML's "shared declarative refresh steps", for `<meta>` and the Refresh header.
+- `from_meta`, `from_header`: robots directives of single pages. There is no standard. The sources
+  are Google's "Robots meta tag" page, which other search engines follow, and RFC 9309 for product
+  tokens. Directives for all agents and those for this agent are all obeyed.
+- `add_source` and the like: addresses that a script loads later. No standard names the attributes.
+  The names here are those that lazysizes, vanilla-lazyload, lozad, Lazy Load, Slick, Slider
+  Revolution, Splide, Flickity, Echo.js and Unveil read, and those that WP Rocket, Jetpack,
+  Cloudflare, PageSpeed and shops write for scripts of their own. Pages give some of them other
+  values, too: switches, colours, templates and JSON, which are no addresses.
+- `read_meta`, `read_json`: images that a page names for other programs, by Open Graph, Twitter
+  Cards, tiles and the JSON-LD of schema.org. Browsers do not load them, so they count only if the
+  page's own site has them.
+- `imports`, `specifiers`: the modules that scripts and maps of modules name.
 """
 
 import json

@@ -1,14 +1,12 @@
-"""Links of HTML pages, from turbohtml's tree: the definition, of which `scan` is a fast version.
+"""Links of HTML pages, from turbohtml's tree: the definition that `body.read_scan` follows.
 
 turbohtml's own `links()` is not used: it lists strings in style sheets and in srcset that are
-no URLs, and a selector over the few attributes that matter finds the elements in half the
-time. `elements` decides which attributes are links.
+no URLs, and a selector over the few attributes that matter finds the elements in half the time.
 
-Which attributes of which elements are links, for HTML, XHTML and SVG alike.
-
-The elements come from two parsers, so this module gets their local name, spelled as in the
-standards, and a function that looks up an attribute. `ping` is not followed: it is an address for
-reports, which takes POST alone. Attributes of earlier versions of HTML count: old pages have them.
+The first half decides which attributes of which elements are links, for HTML, XHTML and SVG alike.
+The elements come from two parsers, so it gets their local name, spelled as in the standards, and a
+function that looks up an attribute. `ping` is not followed: it is an address for reports, which
+takes POST alone. Attributes of earlier versions of HTML count: old pages have them.
 """
 
 from collections.abc import Callable, Sequence

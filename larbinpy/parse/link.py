@@ -1,6 +1,7 @@
-"""The result of parsing: links, each once, with their kind.
+"""Links: their kinds, their flat form for the compiled module, and the collectors that gather them.
 
-For a link check also: where the links are in the page, which parts it has (``#name``), references
+A page's links are each listed once, with the strongest of their kinds. A `CheckCollector` also
+tells a link check where they are in the page, which parts the page has (``#name``), references
 that are no URLs (``http://[bad``, ``htp://typo.example/``), and refused URLs. A reference with
 another scheme than http and https may be a link for some program, so it counts only if its scheme
 looks like a misspelt http or https.
@@ -244,11 +245,11 @@ def unfollowed(links: Sequence[Link], *, nofollow: bool) -> Sequence[Link]:
     return packed.select(_TO_PAGES if nofollow else _UNFOLLOWED)
 
 
-def to_pages(links: Sequence[Link]) -> Sequence[Link]:
-    """Those of `links` that lead to pages."""
+def number_to_pages(links: Sequence[Link]) -> int:
+    """How many of `links` lead to pages."""
     if isinstance(links, PackedLinks):
-        return links.select(_TO_PAGES)
-    return [link for link in links if link.kind is Kind.PAGE]
+        return len(links) - len(links.flags.translate(None, _TO_PAGES))
+    return sum(link.kind is Kind.PAGE for link in links)
 
 
 #: Where a page has a link: the line of the page, from 1, 0 if it is not known; and what a reader

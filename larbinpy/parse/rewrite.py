@@ -1,9 +1,9 @@
 """Rewrites pages for browsing offline: links to stored files become relative, others absolute.
 
-Pages are not serialized from a tree. The tree gives the position of each attribute in the text,
-and only values that change are replaced, as characters of the page's encoding; every other byte,
-including mistakes, stays as it came. XML has a scanner of its own, because an HTML parser reads it
-wrongly.
+Pages are not serialized from a tree. The tree gives the position of each attribute in the text
+(`Marked`), and only values that change are replaced (`Edits`), as characters of the page's
+encoding; every other byte, including mistakes, stays as it came. XML has a scanner of its own,
+because an HTML parser reads it wrongly.
 
 Documents within an attribute (srcdoc) or a text (<noframes>) are rewritten in the same way.
 Metadata, such as Open Graph, stays as it is: browsers do not load it, and other programs want URLs
@@ -15,8 +15,6 @@ rewritten and files have no origin; and a Content-Security-Policy in the page.
 
 What only an HTTP header said is added, as a file has none: the encoding of a page or a sheet
 (scripts and sheets without one are read in that of their page), and the target of a Refresh.
-
-Finds elements with the positions of their attributes in the text, and edits the text.
 """
 
 import re

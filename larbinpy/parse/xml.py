@@ -1,13 +1,12 @@
-"""Reads XML documents safely, and the links of XHTML, SVG and the like.
+"""XML documents, read safely: links of XHTML, SVG and the like, and lists of URLs that may be long.
 
 lxml gets bytes, never text, so that it obeys the document's own encoding declaration. Entities
 are not expanded, nothing is loaded, and libxml2's limits on depth and size stay on
 (`huge_tree` would lift those that stop entity bombs).
 
-Reads sitemaps (sitemaps.org), RSS and Atom: lists of URLs that may be long.
-
-They are read as a stream, and elements are dropped once they are read, so neither a sitemap of
-50 MB nor a decompression bomb is ever in memory. Reading stops if a stream has hardly any URLs.
+Sitemaps (sitemaps.org), RSS and Atom are read as a stream, and elements are dropped once they are
+read, so neither a sitemap of 50 MB nor a decompression bomb is ever in memory. Reading stops if a
+stream has hardly any URLs.
 """
 
 import re

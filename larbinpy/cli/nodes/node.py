@@ -1,12 +1,8 @@
 """A node as a process: started again when it dies, with growing waits, and given up at last.
 
-Decides when a process that died is started again, and when it is given up.
-
-A process that is watched on the poll loop: its end, and its lines on standard error.
-
-It does not outlive this process, and shares its locks.
-
-The work of all nodes of a crawl together: one exit status and one report.
+A `Child` is watched on the poll loop: its end, and its lines on standard error. It does not
+outlive this process, and shares its locks. `Restarts` decides when it is started again. `merged`
+makes one exit status and one report of the ends of all nodes.
 """
 
 import ctypes

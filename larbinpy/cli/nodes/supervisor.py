@@ -1,6 +1,6 @@
 """Runs the nodes of a crawl as processes: starts them, watches them, and ends all together.
 
-The progress of all nodes together: their reports in Redis, as one snapshot.
+Their progress is one snapshot, from the reports that they have in Redis (`ReportWatch`).
 """
 
 import signal
