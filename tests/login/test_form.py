@@ -297,6 +297,17 @@ ODD = {
         "/q",
         ["user[na me]=me", 'p"=P'],
     ),
+    "a field of a form that is not there": (
+        "<input form=gone name=x value=1>" + SIMPLE + "<input form='' name=y value=1>",
+        "/in/login",
+        ["u=me", "p=P"],
+    ),
+    "a user that is known": (
+        "<form method=post action=/q><input name=u value=other readonly>"
+        "<input type=password name=p></form>",
+        "/q",
+        ["u=other", "p=P"],
+    ),
     "a form that is a dialog": (
         "<form method=dialog><input type=password name=p></form>" + SIMPLE,
         "/in/login",
@@ -395,6 +406,11 @@ def test_two_steps() -> None:
     assert asks[1].body == b"t=1&login=me"
     assert asks[2] == Ask(f"{SITE}/pass?a")
     assert asks[3].body == b"t=2&login=me&p=" + urlencoded([("", PASSWORD)])[1:].encode()
+
+
+def test_a_form_that_searches_is_no_first_step() -> None:
+    page = reply(PAGE, "<form action=/find><input name=user type=search></form>")
+    assert user_form(page, LOGIN) is None
 
 
 def test_the_first_of_two_steps_may_be_a_get() -> None:

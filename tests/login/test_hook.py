@@ -105,6 +105,10 @@ def yields_odd_header(login: HookLogin) -> Hook:
     yield login.get("/", ["X: a\r\nY: b"])
 
 
+def yields_bytes_as_header(login: HookLogin) -> Hook:
+    yield login.get("/", [b"X: 1"])  # type: ignore[list-item]
+
+
 def yields_text_as_body(login: HookLogin) -> Hook:
     yield Ask(f"{SITE}/", "text")  # type: ignore[arg-type]
 
@@ -139,6 +143,7 @@ def does_not_stop(login: HookLogin) -> Hook:
         (yields_odd_url, [], "user_login raised ValueError"),
         (yields_odd_ask, [], "user_login made a URL that is none of http or https"),
         (yields_odd_header, [], "user_login made a header that no request can carry"),
+        (yields_bytes_as_header, [], "user_login made a header that no request can carry"),
         (yields_text_as_body, [], "user_login made a body that is not bytes"),
         (returns_text, [PAGE], "user_login returned neither None"),
         (returns_number, [PAGE], "user_login returned neither None"),

@@ -140,6 +140,28 @@ def test_pages_that_came_after_their_403_leave_no_doubt() -> None:
         assert subject.standing(reply(f"{SITE}/{number}", "Hello")) is IN
 
 
+def test_the_first_reply_may_be_a_403() -> None:
+    """Of pages that were asked for before a login."""
+    assert judge().standing(reply(PAGE, "", 403)) is OUT
+
+
+def test_more_forbidden_pages_need_more_in_a_row() -> None:
+    """Those that came in a row before a page of the session were forbidden, all of them."""
+    mine = judge()
+    few = judge()
+    for number in (mine, few):
+        number.standing(reply(PAGE, "x"))
+    for each in range(30):
+        for page in refusals(2, first=2 * each):
+            mine.standing(page)
+        mine.standing(reply(PAGE, "x"))
+    rows = []
+    for number in (mine, few):
+        standings = [number.standing(page) for page in refusals(30, first=1000)]
+        rows.append(standings.index(OUT))
+    assert rows[0] > rows[1]
+
+
 def test_a_site_that_refuses_everything_is_not_logged_in() -> None:
     mine = judge()
     for _ in range(2):

@@ -34,6 +34,14 @@ def test_they_are_found(body: str, href: str) -> None:
     assert found(f"<p>Hello</p>{body}<a href=/stay>How to log out</a>") == [SITE + href]
 
 
+def test_all_of_a_page_are_found_whatever_stands_between_them() -> None:
+    body = (
+        "<a href=/a>News</a><a href=/q1>Log out</a><button>Log out</button><a href=/b>Help</a>"
+        "<a href='mailto:a@b.test'>Log out</a><form action=/q2><button>Log out</button></form>"
+    )
+    assert found(body) == [f"{SITE}/q1", f"{SITE}/q2"]
+
+
 @pytest.mark.parametrize(
     "body",
     [

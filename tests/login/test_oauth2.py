@@ -184,6 +184,10 @@ def test_a_token_that_does_not_say_how_long_it_lives(values: dict[str, Any]) -> 
     assert exchange(steps(CLIENT, {}, 0.0), token(**values))[1].expires is None
 
 
+def test_a_token_that_lives_for_a_second() -> None:
+    assert exchange(steps(CLIENT, {}, 1000.0), token(expires_in=1))[1].expires == 1001.0
+
+
 @pytest.mark.parametrize("life", [10**9, 10**300, 10**400])
 def test_a_token_that_lives_for_longer_than_any_clock(life: int) -> None:
     assert exchange(steps(CLIENT, {}, 1000.0), token(expires_in=life))[1].expires == 1000.0 + 10**9

@@ -5,6 +5,7 @@ import pytest
 from larbinpy.config import Config, change, load
 from larbinpy.crawl.parts import SettingsBySite
 from larbinpy.crawl.sites import SiteConfigs
+from larbinpy.url import Url
 
 #: The sites of the tests: one that both blocks match, one that the second matches, and another.
 A, B, OTHER = "http://a.b.test", "http://c.b.test", "http://other.test"
@@ -83,6 +84,16 @@ def test_sitemaps_are_guessed_where_pages_that_nothing_links_to_are_of_use(
     settings: dict[str, bool], guesses: bool
 ) -> None:
     assert by_site(Config(**settings)).usual.guesses_sitemap is guesses  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("referer", "page", "image"),
+    [("always", True, True), ("same-site", False, True), ("off", False, False)],
+)
+def test_which_requests_name_the_page_that_led_there(referer: str, page: bool, image: bool) -> None:
+    sites = SiteConfigs(Config(referer=referer))
+    assert sites.names_referer(Url("http://a.test/", 1)) is page
+    assert sites.names_referer(Url("http://a.test/i.png", 1, requisite=True)) is image
 
 
 def test_each_block_is_described_with_the_sites_that_it_matches() -> None:

@@ -11,6 +11,7 @@ from larbinpy.crawl.request_options import Logins, SiteOptions, of_login
 from larbinpy.crawl.sites import SiteConfigs
 from larbinpy.fetch.options import RequestOptions
 from larbinpy.url import Aim, Ask, Purpose, Url
+from tests.support.certificates import self_signed
 
 
 def options(folder: Path, *seeds: str, **settings: Any) -> SiteOptions:
@@ -24,6 +25,56 @@ def options(folder: Path, *seeds: str, **settings: Any) -> SiteOptions:
 def test_all_sites_share_one_object(tmp_path: Path) -> None:
     subject = options(tmp_path, header=("X-Own: 1",), proxy=("127.0.0.1", 3128))
     assert subject.of("http://a.test") is subject.of("https://b.test:8443")
+
+
+def test_each_setting_of_a_request_reaches_its_options(tmp_path: Path) -> None:
+    certificate, key = map(str, self_signed(tmp_path, "me.test"))
+    settings: dict[str, Any] = {
+        "user_agent": "us/1",
+        "accept_language": "de",
+        "timeout_page": 7.0,
+        "timeout_connect": 3.0,
+        "ca_file": certificate,
+        "insecure_tls": True,
+        "http_version": "1.1",
+    }
+    config = Config(
+        **settings,
+        sender="me@a.test",
+        header=("X-Own: 1",),
+        any_type=True,
+        client_cert=certificate,
+        client_key=key,
+        source_address=("127.0.0.1",),
+    )
+    subject = SiteOptions(config, Logins(tmp_path), SiteConfigs(config)).of("http://a.test")
+    assert subject == RequestOptions(
+        **settings,
+        sender="me@a.test",
+        headers=("X-Own: 1",),
+        accept="*/*",
+        client_cert=certificate,
+        client_key=key,
+        source_addresses=("127.0.0.1",),
+    )
+
+
+def test_a_login_is_that_of_its_site_alone(tmp_path: Path) -> None:
+    """Sites do not share their options where one of them has a login."""
+    config = Config()
+
+    def with_login(site: str, options: RequestOptions) -> RequestOptions:
+        return replace(options, login="me:x") if site == "http://a.test" else options
+
+    subject = SiteOptions(config, Logins(tmp_path), SiteConfigs(config), with_login)
+    assert subject.for_url(Url("http://a.test/", 1)).login == "me:x"
+    assert subject.for_url(Url("http://b.test/", 1)).login == ""
+
+
+@pytest.mark.parametrize("address", ["192.0.2.1", "2001:db8::1"])
+def test_an_address_of_another_machine_is_refused(tmp_path: Path, address: str) -> None:
+    with pytest.raises(ConfigError, match=rf"sourceAddress {address}: not an address of this"):
+        options(tmp_path, source_address=(address,))
 
 
 def test_equal_options_are_one_object(tmp_path: Path) -> None:

@@ -239,6 +239,25 @@ def test_a_session_goes_on_in_the_next_run(jars: Jars, tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.glob("logins.*")] == ["logins.000002.json"]
 
 
+def test_the_values_of_a_site_without_a_login_are_left(jars: Jars) -> None:
+    """It had one in the run before."""
+    around = Around(jars, BEARER)
+    around.sessions.begin(SITE)
+    around.sessions.judge(page("/x"))
+    kept = {"http://gone.test": {}, **around.sessions.values()}
+    later = Around(jars, BEARER).sessions
+    later.load(kept)
+    assert not later.needs(SITE)
+    assert later.values()[SITE]["gave"]
+
+
+def test_a_failure_is_no_page_of_a_session(jars: Jars) -> None:
+    sessions = Around(jars, BEARER).sessions
+    sessions.begin(SITE)
+    sessions.judge(page("/x", 404))
+    assert not sessions.values()[SITE]["gave"]
+
+
 @pytest.mark.parametrize("other", [Login(SITE, Method.BEARER, token="other"), None])
 def test_a_session_of_another_login_does_not_go_on(
     jars: Jars, tmp_path: Path, other: Login | None
