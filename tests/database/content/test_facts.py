@@ -32,6 +32,9 @@ def test_comments_and_clicks_are_counted() -> None:
     assert declared.counts([video]) == (12, 1200)
     assert declared.counts([{"commentCount": "3"}]) == (3, None)
     assert declared.counts([{"interactionCount": "UserPageVisits:17"}]) == (None, 17)
+    assert declared.counts([{"commentCount": 3}, {"commentCount": 9}]) == (3, None)
+    assert declared.counts([{"answerCount": 2}, {"commentCount": 9}]) == (2, None)
+    assert declared.counts([{"commentCount": 3}, video]) == (3, 1200)
     assert declared.counts([{"commentCount": 10**30}, {"commentCount": True}]) == (None, None)
 
 

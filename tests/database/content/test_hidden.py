@@ -3,6 +3,7 @@
 import pytest
 import turbohtml
 
+from larbinpy.database.content.hidden import declarations, font_size
 from larbinpy.database.content.main_text import split
 
 HIDDEN_STYLES = [
@@ -267,6 +268,61 @@ def test_what_a_click_shows_is_the_rest(panel: str) -> None:
     found = split(turbohtml.parse(f"<main><p>Choose your system.</p>{panel}<ul><li>overt</ul>"))
     assert "overt" in found.rest.split("\n")
     assert "overt" not in found.main
+
+
+@pytest.mark.parametrize(
+    ("style", "size"),
+    [
+        ({"font": "0 serif"}, 0.0),
+        ({"font": "bold 0/1.2 serif"}, 0.0),
+        ({"font": "700 12px serif"}, 12.0),
+        ({"font": "700 serif"}, None),
+        ({"font-size": "1em", "font": "0 serif"}, 16.0),
+        ({"font-size": "0%"}, 0.0),
+        ({"font-size": "50%"}, None),
+        ({"color": "red"}, None),
+    ],
+)
+def test_the_size_of_a_font(style: dict[str, str], size: float | None) -> None:
+    assert font_size(style) == size
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("color:red;color:blue", {"color": "blue"}),
+        ("color:red!important;color:blue", {"color": "red!important"}),
+        ("color:red!important;color:blue!important", {"color": "blue!important"}),
+        (" display : none ;nonsense;", {"display": "none"}),
+    ],
+)
+def test_the_last_declaration_counts_unless_another_is_important(
+    body: str, found: dict[str, str]
+) -> None:
+    assert declarations(body) == found
+
+
+@pytest.mark.parametrize(
+    ("clip", "hides"),
+    [
+        ("rect(0 0 0 0)", True),
+        ("rect(1px, 1px, 1px, 1px)", True),
+        ("rect(1px, -1px, 1px, 0)", True),
+        ("rect(0, 2px, 2px, 0)", False),
+        ("rect(auto, 0, 0, 0)", False),
+        ("auto", False),
+    ],
+)
+def test_a_text_is_clipped_to_a_pixel(clip: str, hides: bool) -> None:
+    page = PAGE.format("", f"<p style='position:absolute;clip:{clip}'>Unseen.</p>")
+    assert ("Unseen." not in words(page)) is hides
+
+
+def test_a_rule_for_a_font_is_no_rule_for_elements() -> None:
+    """Its block has declarations, but `@font-face` selects nothing."""
+    style = "<style>@font-face{display:none}@page{display:none}p.x{display:none}</style>"
+    assert "Unseen." not in words(PAGE.format(style, "<p class=x>Unseen.</p>"))
+    assert "Seen." in words(PAGE.format(style, "<p>Seen.</p>"))
 
 
 def test_what_is_shown_in_what_is_hidden_stands_alone() -> None:

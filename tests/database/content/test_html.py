@@ -3,9 +3,10 @@
 import json
 
 import pytest
+import turbohtml
 
 from larbinpy.database.content import Image, Outlink, read
-from larbinpy.database.content.html import read_html
+from larbinpy.database.content.html import markdown, read_html
 from tests.support.contents import AT, content, page
 
 
@@ -72,6 +73,44 @@ def test_images_that_come_late() -> None:
     )
     names = [image.url.removeprefix("http://www.example.test/") for image in found.images]
     assert names == ["a/b.png", "c.png", "a/e.jpg"]
+
+
+def test_so_many_images_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("larbinpy.database.content.html._MOST_IMAGES", 2)
+    images = "".join(f"<img src={name}.png>" for name in "abac")
+    found = content(f"<main><h1>Title</h1><p>Text. {images}</main>")
+    here = "http://www.example.test/a"
+    assert found.images == [Image(f"{here}/a.png", ""), Image(f"{here}/b.png", "")]
+
+
+def test_an_image_is_no_heading() -> None:
+    found = content("<main><h1>Title</h1><p>Text. <img src=a.png alt='A picture'></main>")
+    assert found.headings == ["Title"]
+
+
+@pytest.mark.parametrize(
+    ("title", "headings"),
+    [
+        ("Title", ["Title", "Two"]),
+        ("title", ["Title", "Two"]),
+        ("Title - Example", ["Title - Example", "Title", "Two"]),
+    ],
+)
+def test_a_title_with_other_words_is_a_heading(title: str, headings: list[str]) -> None:
+    found = content(f"<title>{title}</title><main><h1>Title</h1><h2>Two</h2><p>Text.</main>")
+    assert found.headings == headings
+
+
+@pytest.mark.parametrize(("most", "href"), [(60, "http://www.example.test/x"), (59, "/x")])
+def test_links_of_markdown_are_resolved_if_they_are_not_too_long(
+    monkeypatch: pytest.MonkeyPatch, most: int, href: str
+) -> None:
+    """Two links and a base of 30 characters."""
+    monkeypatch.setattr("larbinpy.database.content.html._MOST_RESOLVED", most)
+    base = "http://www.example.test/a/page"
+    node = turbohtml.parse("<p><a href=/x>one</a> <a href=/x>two</a>").select_one("p")
+    assert len(base) == 30
+    assert markdown(node, base) == f"[one]({href}) [two]({href})"
 
 
 def test_links_have_anchors() -> None:

@@ -176,6 +176,14 @@ def test_a_question_that_is_a_button_stays(tag: str) -> None:
     assert found.rest == "Buy"
 
 
+def test_another_element_with_a_role_is_left_out_of_a_question_too() -> None:
+    item = "<summary>Question {0}? <b role=navigation>Home</b></summary><p>Fill the tank.</p>"
+    items = "".join(f"<details open>{item.format(n)}</details>" for n in range(3))
+    found = read(f"<main><h1>Help</h1>{items}</main>")
+    assert "Home" not in found.main and "Question 2?" in found.main
+    assert "Home" in found.rest
+
+
 @pytest.mark.parametrize("word", ["gdpr", "cookie", "comment", "navigation"])
 def test_anchors_of_paragraphs_are_no_names(word: str) -> None:
     paragraphs = LONG.replace("<p>", f"<p id={word}-paragraph>", 1)

@@ -167,6 +167,34 @@ def test_pdf_is_read() -> None:
     assert (found.published, found.modified) == (None, "2025-07-01")
 
 
+@pytest.mark.parametrize(("pages", "trouble"), [(3, ""), (4, "text cut at 3 of 4 pages")])
+def test_so_many_pages_of_a_pdf_are_read(
+    monkeypatch: pytest.MonkeyPatch, pages: int, trouble: str
+) -> None:
+    monkeypatch.setattr("larbinpy.database.content.pdf._MOST_PAGES", 3)
+    found = content(pdf(*(f"Page {number}" for number in range(pages))), "application/pdf")
+    assert found.text.splitlines() == ["Page 0", "Page 1", "Page 2"]
+    assert found.trouble == trouble
+
+
+def test_a_long_pdf_is_cut_at_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("larbinpy.database.content.pdf.LONGEST_TEXT", 10)
+    found = content(pdf("Page one.", "Page two.", "Page three."), "application/pdf")
+    assert found.text == "Page one."
+    assert found.trouble == "text cut at 2 of 3 pages"
+
+
+def test_the_title_of_a_feed_is_not_that_of_its_channel_in_another_place() -> None:
+    """An RDF has its items beside the channel, and a channel may lie in another."""
+    feed = (
+        b"<rss version='2.0'><channel><channel><title>Inner</title></channel>"
+        b"<title>Outer</title><item><title>One</title><link>/one</link></item></channel></rss>"
+    )
+    found = content(feed, "application/rss+xml")
+    assert found.title == "Outer"
+    assert "Inner" not in found.text
+
+
 @pytest.mark.parametrize(
     ("title", "expected"),
     [
