@@ -11,6 +11,7 @@ from larbinpy.cli.nodes import supervisor
 from larbinpy.cli.nodes.supervisor import NodesPlan, Supervisor
 from larbinpy.config import Given
 from larbinpy.errors import UserError
+from larbinpy.fleet.identity import SavedNode
 from larbinpy.fleet.redis.overview import SeenCrawl
 from larbinpy.fleet.vault import FleetState
 from larbinpy.storage.state import Start
@@ -129,3 +130,17 @@ def test_logins_of_the_crawl_before_go_with_it(
     enter(Redis(state), start)
     given = {"http://a.test": "me:new"}
     assert json.loads(file.read_text()) == given | ({} if is_new else {"http://b.test": "me:pw"})
+
+
+def test_ends_of_earlier_nodes_are_those_of_this_crawl(tmp_path: Path) -> None:
+    plan = NodesPlan(["1"], tmp_path, "", Start.AUTO, {}, Given(None, ()), [], [], lambda run: [])
+    nothing: Any = None
+    entering: Any = Supervisor(plan, nothing, lambda: 0.0, lambda: 0.0)
+    entering._found = SeenCrawl("id", RUNNING, {})
+    this, other = (SavedNode(crawl, "share", "news") for crawl in ("id", "other"))
+    assert entering._is_of_the_crawl(this)
+    assert not entering._is_of_the_crawl(other)
+    # It has a report, but no state any more.
+    assert not entering._is_of_the_crawl(None)
+    entering._found = None
+    assert not entering._is_of_the_crawl(this)

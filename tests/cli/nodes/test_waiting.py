@@ -47,22 +47,25 @@ def owner(tmp_path: Path) -> Iterator[int]:
         yield process.pid
 
 
-def supervisor(folder: Path, said: Said, *times: float) -> Supervisor:
-    """One whose clock shows these `times`, one after the other, and then fails."""
+def supervisor(folder: Path, said: Said, *times: float) -> tuple[Supervisor, list[float]]:
+    """One whose clock shows these `times`, one after the other, and then fails; those left."""
     plan = NodesPlan(["1"], folder, "", Start.AUTO, {}, _NOTHING, [], [], lambda run: [])
-    return Supervisor(plan, said, iter(times).__next__, lambda: 0.0)
+    left = list(times)
+    return Supervisor(plan, said, lambda: left.pop(0), lambda: 0.0), left
 
 
 def test_it_is_said_and_ends(tmp_path: Path, owner: int) -> None:
     said = Said()
     left = f"{tmp_path}: in use by processes that process {owner} left when it died"
+    waiting, times = supervisor(tmp_path, said, 0.0, 10.0, 19.9, 20.0)
     with pytest.raises(StateError, match=f"^{left}$"):
-        supervisor(tmp_path, said, 0.0, 10.0, 19.9, 20.0).run()
+        waiting.run()
+    assert times == []
     assert said.lines == [f"larbinpy: {left}; waiting for their end"]
 
 
 def test_it_can_be_stopped(tmp_path: Path, owner: int) -> None:
     said = Said(lambda: os.kill(os.getpid(), signal.SIGINT))
     with pytest.raises(KeyboardInterrupt):
-        supervisor(tmp_path, said, 0.0).run()
+        supervisor(tmp_path, said, 0.0)[0].run()
     assert len(said.lines) == 1
