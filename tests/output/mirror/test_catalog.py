@@ -1,12 +1,24 @@
 """The catalog of a mirror: which URL has which file."""
 
+import os
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from larbinpy.output.mirror.catalog import Catalog, Entry, is_rewritten
+from larbinpy.output.mirror.catalog import (
+    NAME,
+    Catalog,
+    Entry,
+    MirrorNames,
+    is_rewritten,
+    spelling_of,
+)
+from larbinpy.output.mirror.paths import Spelling
+from larbinpy.storage.files import open_folder
 
 
 def entry(number: int, form: str | None = "html") -> Entry:
@@ -79,6 +91,124 @@ def test_a_change_is_on_the_disk_at_once(catalog: Catalog, tmp_path: Path) -> No
     assert not is_rewritten(tmp_path)
     catalog.note_rewritten()
     assert is_rewritten(tmp_path)
+
+
+def test_pages_are_there_from_the_commit_on(catalog: Catalog, tmp_path: Path) -> None:
+    """A kill between two of them leaves none."""
+
+    def pages() -> int:
+        with closing(sqlite3.connect(tmp_path / NAME)) as other:
+            return int(other.execute("SELECT COUNT(*) FROM page").fetchone()[0])
+
+    catalog.note_change()
+    for number in range(2):
+        catalog.put(entry(number))
+        assert pages() == 0
+    catalog.commit()
+    assert pages() == 2
+
+
+def test_a_link_goes_to_the_last_of_its_redirects_and_keeps_their_fragment(
+    catalog: Catalog,
+) -> None:
+    catalog.move("http://h/a", "http://h/b#part")
+    catalog.move("http://h/b", "http://h/1")
+    catalog.put(entry(1))
+    assert catalog.chain("http://h/a") == ["http://h/1", "http://h/b", "http://h/a"]
+    assert catalog.place_of("http://h/a") == ("h/1.html", "part")
+    assert catalog.place_of("http://h/b") == ("h/1.html", "")
+    catalog.move("http://h/b", "http://h/1#other")
+    assert catalog.place_of("http://h/a") == ("h/1.html", "other")
+
+
+def test_the_encoding_that_http_said_is_that_of_the_target(catalog: Catalog) -> None:
+    catalog.put(replace(entry(1), headers=[("content-type", "text/plain; charset=KOI8-R")]))
+    catalog.put(replace(entry(2), headers=[("content-type", "text/plain")]))
+    catalog.move("http://h/a", "http://h/1")
+    found = [catalog.charset_of(f"http://h/{name}") for name in ("a", "1", "2", "gone")]
+    assert found == ["KOI8-R", "KOI8-R", None, None]
+
+
+@pytest.mark.parametrize(
+    ("path", "is_shared"),
+    [("h/1.html", False), ("H/1.HTML", False), ("h/2.HTML", True), ("h/9.html", False)],
+)
+def test_a_path_is_shared_with_another_page_alone(
+    catalog: Catalog, path: str, is_shared: bool
+) -> None:
+    catalog.put(entry(1))
+    catalog.put(entry(2))
+    assert catalog.is_shared(path, "http://h/1") is is_shared
+
+
+def test_the_spelling_of_a_mirror_is_known_once_it_has_a_page(tmp_path: Path) -> None:
+    assert spelling_of(tmp_path) is None
+    with closing(Catalog(tmp_path)) as catalog:
+        assert catalog.spelling(Spelling.UNICODE) is Spelling.UNICODE
+        assert spelling_of(tmp_path) is None
+        catalog.put(entry(1))
+        catalog.commit()
+        assert spelling_of(tmp_path) is Spelling.UNICODE
+        # It is that of the files that are there.
+        assert catalog.spelling(Spelling.ASCII) is Spelling.UNICODE
+    (tmp_path / NAME).write_bytes(b"no database" * 99)
+    assert spelling_of(tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    ("disposition", "form", "name"),
+    [
+        ("attachment; filename=report.pdf", None, "report.pdf"),
+        ("attachment; filename=page.html", "html", ""),
+        ("", None, ""),
+    ],
+)
+def test_a_page_is_saved_under_its_own_name_unless_links_are_rewritten(
+    disposition: str, form: str | None, name: str
+) -> None:
+    headers = [("content-disposition", disposition)]
+    assert replace(entry(1), headers=headers, form=form).download == name
+
+
+@pytest.fixture
+def names(catalog: Catalog, tmp_path: Path) -> Iterator[MirrorNames]:
+    folder = open_folder(tmp_path)
+    yield MirrorNames(catalog, folder, Spelling.ASCII, lower_case=False)
+    os.close(folder)
+
+
+def put_at(catalog: Catalog, names: MirrorNames, url: str, path: str) -> Entry:
+    page = replace(entry(1), url=url, path=path, form="html")
+    catalog.put(page)
+    names.tree.write(path, b"x")
+    return page
+
+
+def test_a_page_gets_the_plainest_name_that_is_free(catalog: Catalog, names: MirrorNames) -> None:
+    fresh = replace(entry(1), url="http://h/a", path="")
+    assert names.allotted(fresh) == names.plainest(fresh) == "h/a.html"
+    put_at(catalog, names, "http://h/a.html", "h/a.html")
+    assert names.allotted(fresh) == "h/a#file.html"
+    # Its own name is free for it, and a folder is in the way of any page.
+    put_at(catalog, names, "http://h/a", "h/a#file.html")
+    assert names.allotted(fresh) == "h/a#file.html"
+    other = replace(fresh, url="http://h/b")
+    names.tree.write("h/b.html/c", b"x")
+    assert names.allotted(other) == "h/b#file.html"
+
+
+def test_a_page_keeps_a_name_that_opens_and_no_other(catalog: Catalog, names: MirrorNames) -> None:
+    page = put_at(catalog, names, "http://h/a", "h/other.html")
+    assert names.allotted(page) == "h/other.html"
+    page = put_at(catalog, names, "http://h/a", "h/a.png")
+    assert names.allotted(page) == "h/a.html"
+    names.tree.write("h/c.html/d", b"x")
+    folder = replace(page, url="http://h/c", path="h/c.html")
+    catalog.put(folder)
+    assert names.allotted(folder) == "h/c#file.html"
+    assert names.free_of_folders(folder) == "h/c#file.html"
+    assert catalog.path_of("http://h/c") == "h/c#file.html"
+    assert names.free_of_folders(page) == "h/a.png"
 
 
 def test_an_empty_catalog_leaves_no_file(tmp_path: Path) -> None:

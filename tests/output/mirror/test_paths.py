@@ -7,7 +7,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from larbinpy.output.mirror.paths import MAX_DEPTH, MAX_NAME, MAX_PATH, Place, Spelling, locate
+from larbinpy.output.mirror.paths import (
+    MAX_DEPTH,
+    MAX_NAME,
+    MAX_PATH,
+    Place,
+    Spelling,
+    browsable,
+    locate,
+    opens,
+)
 from larbinpy.url import canonical, resolve
 from tests.support.suites import suite
 
@@ -189,6 +198,123 @@ def test_urls_that_differ_only_where_the_path_is_cut_are_kept_apart() -> None:
 
 def test_a_fragment_that_is_no_canonical_url_is_no_mark() -> None:
     check_injective(["http://h/a#file", "http://h/a", "http://h/#empty", "http://h//"])
+
+
+#: Media types, and how the name of a file ends that has none in its URL.
+ENDINGS = {
+    "text/html": ".html",
+    "application/xhtml+xml": ".xhtml",
+    "application/xml": ".xml",
+    "text/xml": ".xml",
+    "text/css": ".css",
+    "image/svg+xml": ".svg",
+    "text/javascript": ".js",
+    "application/javascript": ".js",
+    "application/x-javascript": ".js",
+    "application/pdf": ".pdf",
+    "application/json": ".json",
+    "application/ld+json": ".json",
+    "application/manifest+json": ".webmanifest",
+    "application/rss+xml": ".xml",
+    "application/atom+xml": ".xml",
+    "application/rdf+xml": ".rdf",
+    "application/xslt+xml": ".xsl",
+    "text/xsl": ".xsl",
+    "text/csv": ".csv",
+    "text/calendar": ".ics",
+    "text/markdown": ".md",
+    "application/zip": ".zip",
+    "application/gzip": ".gz",
+    "application/x-gzip": ".gz",
+    "application/x-tar": ".tar",
+    "application/x-bzip2": ".bz2",
+    "application/x-xz": ".xz",
+    "application/x-7z-compressed": ".7z",
+    "application/vnd.rar": ".rar",
+    "application/epub+zip": ".epub",
+    "application/rtf": ".rtf",
+    "application/postscript": ".ps",
+    "application/wasm": ".wasm",
+    "application/msword": ".doc",
+    "application/vnd.ms-excel": ".xls",
+    "application/vnd.ms-powerpoint": ".ppt",
+    "application/vnd.oasis.opendocument.text": ".odt",
+    "application/vnd.oasis.opendocument.spreadsheet": ".ods",
+    "application/vnd.oasis.opendocument.presentation": ".odp",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": ".docx",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": ".xlsx",
+    "application/vnd.openxmlformats-officedocument.presentationml.presentation": ".pptx",
+    "image/png": ".png",
+    "image/jpeg": ".jpg",
+    "image/gif": ".gif",
+    "image/webp": ".webp",
+    "image/avif": ".avif",
+    "image/bmp": ".bmp",
+    "image/tiff": ".tif",
+    "image/x-icon": ".ico",
+    "image/vnd.microsoft.icon": ".ico",
+    "audio/mpeg": ".mp3",
+    "audio/wav": ".wav",
+    "audio/ogg": ".ogg",
+    "application/ogg": ".ogg",
+    "video/mp4": ".mp4",
+    "video/webm": ".webm",
+    "font/woff": ".woff",
+    "font/woff2": ".woff2",
+    "font/ttf": ".ttf",
+    "font/otf": ".otf",
+}
+
+
+@pytest.mark.parametrize(("media_type", "ending"), ENDINGS.items())
+def test_a_name_without_an_ending_gets_that_of_its_type(media_type: str, ending: str) -> None:
+    assert browsable("http://h/a", media_type)[0] == f"h/a{ending}"
+    # A page that a program makes is not what its name says.
+    assert browsable("http://h/a.php", media_type)[0] == f"h/a.php{ending}"
+    assert opens(f"h/A{ending.upper()}", media_type)
+
+
+@pytest.mark.parametrize(
+    ("url", "media_type", "path"),
+    [
+        ("a.png", "text/html", "a.png.html"),
+        ("a.htm", "text/html", "a.htm"),
+        ("a.rss", "application/xml", "a.rss"),
+        ("a.tgz", "application/gzip", "a.tgz"),
+        # The ending of a file says more than the type that a server gives to all.
+        ("a.iso", "application/zip", "a.iso"),
+        ("a.php", "application/octet-stream", "a.php.bin"),
+        ("a.iso", "application/octet-stream", "a.iso"),
+        ("a", "application/octet-stream", "a"),
+        ("LICENSE", "text/plain", "LICENSE"),
+        ("a.php", "text/plain", "a.php.txt"),
+        ("", "text/plain", "index.txt"),
+        ("", "application/pdf", "index.pdf"),
+    ],
+)
+def test_an_ending_is_added_where_the_name_has_none_of_its_type(
+    url: str, media_type: str, path: str
+) -> None:
+    assert browsable(f"http://h/{url}", media_type)[0] == f"h/{path}"
+
+
+@pytest.mark.parametrize(
+    ("path", "media_type", "does"),
+    [
+        ("a.HTML", "text/html", True),
+        ("a.png", "text/html", False),
+        ("a", "text/html", False),
+        ("a.jpeg", "image/jpeg", True),
+        ("a.png", "image/jpeg", False),
+        ("a.php", "image/jpeg", False),
+        ("a.iso", "image/jpeg", True),
+        ("a", "image/jpeg", True),
+        ("a.iso", "application/octet-stream", True),
+        ("a.html", "application/octet-stream", False),
+    ],
+)
+def test_which_names_open(path: str, media_type: str, does: bool) -> None:
+    assert opens(path, media_type) is does
 
 
 def test_a_folder_has_one_name_for_all_that_is_in_it() -> None:
