@@ -516,7 +516,7 @@ def url_at(path: str, owners: Container[str]) -> str | None:
     if not folders or _HASHED.search(path):
         return None
     host, _, own_scheme = site.partition("#http")
-    scheme = f"http{own_scheme}" if host != site else "http"
+    scheme = f"http{own_scheme}"
     if host == site and f"https {site}" in owners:
         scheme = "https"
     *parts, name = folders

@@ -100,6 +100,13 @@ def test_a_word_with_a_beginning_is_counted_first() -> None:
     assert index.asked[0] == "count"
 
 
+def test_a_rare_word_among_frequent_ones_decides() -> None:
+    """All its pages are scored: there are fewer than of the others."""
+    index = FakeIndex(total=MANY, titled=3)
+    ranked(index, item("to", common=True), "water")
+    assert index.asked == ["count", "all", "titles", "names"]
+
+
 def test_words_that_are_frequent_everywhere_are_ranked_by_titles() -> None:
     index = FakeIndex(total=MANY, titled=3, named=(2,))
     found = ranked(index, item("to", common=True), item("be", common=True))

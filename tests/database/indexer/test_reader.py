@@ -33,6 +33,26 @@ def visit(
     return read_page(Spooled(NOW, page), ReadOptions(obey_noindex=True))
 
 
+def test_a_page_that_needs_too_much_memory_is_read_again_by_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Earlier pages may have left too little."""
+
+    def fails(error: BaseException) -> None:
+        def read(page: Page, at: str) -> None:
+            raise error
+
+        monkeypatch.setattr("larbinpy.database.indexer.reader.read", read)
+
+    fails(MemoryError())
+    with pytest.raises(MemoryError):
+        visit(body="<p>Text")
+    fails(ZeroDivisionError())
+    result = visit(body="<p>Text")
+    assert isinstance(result, Prepared)
+    assert json.loads(result.more)["trouble"] == "cannot be read: ZeroDivisionError"
+
+
 def as_gone(result: Visit) -> Gone:
     assert isinstance(result, Gone)
     return result

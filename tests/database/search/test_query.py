@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from larbinpy.database.search.query import LONGEST, MOST, Form, Item, Query, parse
+from larbinpy.database.search.query import LONGEST, MOST, Form, Item, Query, parse, site_of
 from larbinpy.database.search.segment import ALGORITHMS, forms, vocabulary
 from tests.database.search.test_segment import Index
 from tests.support.suites import suite
@@ -186,6 +186,25 @@ def test_stop_words() -> None:
     assert common("war museum", ["en", "de"]) == []
     assert common("爬蟲 是 什麼", ["zh"]) == ["是", "什麼"]
     assert common('"the" the* intitle:the', ["en"]) == []
+
+
+def test_stop_words_of_another_language_count_if_they_are_several() -> None:
+    assert common("war die reform", ["en", "de"]) == ["war", "die"]
+
+
+@pytest.mark.parametrize(
+    ("text", "site"),
+    [
+        ("Example.com", "example.com"),
+        ("example.com/docs/", "example.com/docs/"),
+        ("https://example.com/docs/*", "example.com/docs/"),
+        ("example.com/docs?x#y", "example.com/docs"),
+        ("example.com/", "example.com"),
+        ("no host/docs", None),
+    ],
+)
+def test_a_site_may_have_a_path(text: str, site: str | None) -> None:
+    assert site_of(text) == site
 
 
 def test_a_question_relaxes_to_its_bigrams() -> None:

@@ -1,7 +1,11 @@
 """Checks of tables: rows of a damaged file come in any order, and again."""
 
+from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
+
+from larbinpy.database import maintenance
 from larbinpy.database.base import Tables
 from larbinpy.database.maintenance import pieces
 
@@ -19,6 +23,31 @@ class DamagedTree:
 
     def fetchall(self) -> list[tuple[Any, ...]]:
         return [(5,), (7,), (1,)] if self.asked == 2 else [(5,), (1,)]
+
+
+def test_so_many_lines_name_pages_and_one_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of each kind: pages that cannot be read, and those that are not found."""
+
+    def lines(unread: int, lost: int) -> list[str]:
+        pages = list(range(unread + lost))
+        monkeypatch.setattr(maintenance, "MOST_LINES", 2)
+        monkeypatch.setattr(maintenance, "count", lambda base, statement: len(pages))
+        monkeypatch.setattr(maintenance, "pieces", lambda base, which: [pages])
+        monkeypatch.setattr(
+            maintenance, "_unread", lambda rows, page: "unread" if page < unread else ""
+        )
+        monkeypatch.setattr(maintenance, "_lost", lambda base, page, finds, random: "lost")
+        base: Any = SimpleNamespace(execute=None)
+        return list(maintenance._lost_pages(base, lambda *each: True, lambda *each: None))
+
+    assert lines(0, 2) == ["lost"] * 2
+    assert lines(2, 0) == ["unread"] * 2
+    assert lines(3, 3) == [
+        *["unread"] * 2,
+        *["lost"] * 2,
+        f"1 other pages of which something {maintenance.DAMAGED}",
+        "1 other pages of that kind; --rebuild indexes all again",
+    ]
 
 
 def test_rows_of_a_damaged_tree_are_read_once() -> None:
