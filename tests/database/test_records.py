@@ -1,5 +1,6 @@
 """What is read of a row: as Markdown, and which hosts are those of a site."""
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pytest
@@ -23,7 +24,7 @@ HOSTS = ["a.test", "www.a.test", "xa.test", "a.test:8080", "a.test.org", "www.a.
 def test_the_hosts_of_a_site_are_itself_on_any_port_and_those_below(
     site: str, found: list[str]
 ) -> None:
-    def rows(statement: str, arguments: tuple[Any, ...]) -> list[tuple[int, str]]:
+    def rows(statement: str, arguments: Sequence[Any]) -> Iterable[tuple[Any, ...]]:
         return [(number, name) for number, name in enumerate(HOSTS) if arguments[0] in name]
 
     assert [HOSTS[number] for number in records._hosts(rows, site)] == found

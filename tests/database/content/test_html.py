@@ -75,12 +75,11 @@ def test_images_that_come_late() -> None:
     assert names == ["a/b.png", "c.png", "a/e.jpg"]
 
 
-def test_so_many_images_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("larbinpy.database.content.html._MOST_IMAGES", 2)
-    images = "".join(f"<img src={name}.png>" for name in "abac")
+def test_two_hundred_images_are_listed_each_once() -> None:
+    images = "".join(f"<img src={number % 250}.png>" for number in range(500))
     found = content(f"<main><h1>Title</h1><p>Text. {images}</main>")
     here = "http://www.example.test/a"
-    assert found.images == [Image(f"{here}/a.png", ""), Image(f"{here}/b.png", "")]
+    assert found.images == [Image(f"{here}/{number}.png", "") for number in range(200)]
 
 
 def test_an_image_is_no_heading() -> None:
@@ -101,16 +100,13 @@ def test_a_title_with_other_words_is_a_heading(title: str, headings: list[str]) 
     assert found.headings == headings
 
 
-@pytest.mark.parametrize(("most", "href"), [(60, "http://www.example.test/x"), (59, "/x")])
-def test_links_of_markdown_are_resolved_if_they_are_not_too_long(
-    monkeypatch: pytest.MonkeyPatch, most: int, href: str
-) -> None:
-    """Two links and a base of 30 characters."""
-    monkeypatch.setattr("larbinpy.database.content.html._MOST_RESOLVED", most)
-    base = "http://www.example.test/a/page"
-    node = turbohtml.parse("<p><a href=/x>one</a> <a href=/x>two</a>").select_one("p")
-    assert len(base) == 30
-    assert markdown(node, base) == f"[one]({href}) [two]({href})"
+@pytest.mark.parametrize(("links", "is_resolved"), [(16, True), (17, False)])
+def test_links_of_markdown_are_resolved_to_sixteen_megabytes(links: int, is_resolved: bool) -> None:
+    """The base has one."""
+    base = "http://www.example.test/".ljust(1 << 20, "a")
+    node = turbohtml.parse("<p>" + "<a href=/x>one</a> " * links)
+    href = "http://www.example.test/x" if is_resolved else "/x"
+    assert markdown(node, base) == " ".join([f"[one]({href})"] * links)
 
 
 def test_links_have_anchors() -> None:

@@ -30,7 +30,6 @@ def test_so_many_lines_name_pages_and_one_the_others(monkeypatch: pytest.MonkeyP
 
     def lines(unread: int, lost: int) -> list[str]:
         pages = list(range(unread + lost))
-        monkeypatch.setattr(maintenance, "MOST_LINES", 2)
         monkeypatch.setattr(maintenance, "count", lambda base, statement: len(pages))
         monkeypatch.setattr(maintenance, "pieces", lambda base, which: [pages])
         monkeypatch.setattr(
@@ -40,11 +39,11 @@ def test_so_many_lines_name_pages_and_one_the_others(monkeypatch: pytest.MonkeyP
         base: Any = SimpleNamespace(execute=None)
         return list(maintenance._lost_pages(base, lambda *each: True, lambda *each: None))
 
-    assert lines(0, 2) == ["lost"] * 2
-    assert lines(2, 0) == ["unread"] * 2
-    assert lines(3, 3) == [
-        *["unread"] * 2,
-        *["lost"] * 2,
+    assert lines(0, 20) == ["lost"] * 20
+    assert lines(20, 0) == ["unread"] * 20
+    assert lines(21, 21) == [
+        *["unread"] * 20,
+        *["lost"] * 20,
         f"1 other pages of which something {maintenance.DAMAGED}",
         "1 other pages of that kind; --rebuild indexes all again",
     ]

@@ -282,9 +282,9 @@ def test_a_name_without_an_ending_gets_that_of_its_type(media_type: str, ending:
         ("a.rss", "application/xml", "a.rss"),
         ("a.tgz", "application/gzip", "a.tgz"),
         # The ending of a file says more than the type that a server gives to all.
-        ("a.iso", "application/zip", "a.iso"),
+        ("a.xyz", "application/zip", "a.xyz"),
         ("a.php", "application/octet-stream", "a.php.bin"),
-        ("a.iso", "application/octet-stream", "a.iso"),
+        ("a.xyz", "application/octet-stream", "a.xyz"),
         ("a", "application/octet-stream", "a"),
         ("LICENSE", "text/plain", "LICENSE"),
         ("a.php", "text/plain", "a.php.txt"),
@@ -307,9 +307,9 @@ def test_an_ending_is_added_where_the_name_has_none_of_its_type(
         ("a.jpeg", "image/jpeg", True),
         ("a.png", "image/jpeg", False),
         ("a.php", "image/jpeg", False),
-        ("a.iso", "image/jpeg", True),
+        ("a.xyz", "image/jpeg", True),
         ("a", "image/jpeg", True),
-        ("a.iso", "application/octet-stream", True),
+        ("a.xyz", "application/octet-stream", True),
         ("a.html", "application/octet-stream", False),
     ],
 )
