@@ -17,7 +17,7 @@ TABS = 8
 #: Pages after which a tab is replaced, and seconds after which an idle one is closed.
 _PAGES, _IDLE = 100, 60.0
 #: Times that a page is begun with, if the browser ends meanwhile.
-_TRIES = 2
+_TRIES = 3
 #: Failed starts in a row after which pages do not wait for the browser.
 _HOPELESS = 3
 #: Seconds over which the pages a second are counted, and most of them.
