@@ -375,8 +375,8 @@ def is_part(detail: str) -> bool:
 
 
 #: Statuses by which a server refuses a page to some of those who ask: the link is not broken. Some
-#: sites answer robots with 999.
-REFUSING = ("401", "403", "405", "407", "429", "451", "999")
+#: sites and their guards answer robots with 402, 406, 418, 430 and 999.
+REFUSING = ("401", "402", "403", "405", "406", "407", "418", "429", "430", "451", "999")
 
 
 def status_among(status: int, listed: Iterable[str]) -> bool:

@@ -65,6 +65,8 @@ _OTHER_SCHEME = re.compile(r"(?!https?:)[a-z][a-z0-9+.-]*:", re.ASCII | re.IGNOR
 _LONGEST_ORIGIN = 300
 #: Ways up from a folder that `Base` prepares; longer ones are rare.
 _UP = tuple("../" * levels for levels in range(8))
+#: Escapes that the canonical spelling changes; and some that it does not.
+_OWN_ESCAPE = re.compile("%(?:[a-f].|.[a-f]|2[DE]|3[0-9]|[4-7][0-9A-F])").search
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
@@ -118,6 +120,11 @@ def as_sent(text: str, base: str) -> str:
     return _bare(href) or "" if href else ""
 
 
+def has_own_spelling(reference: str) -> bool:
+    """Whether `as_sent` may spell a reference without fragment otherwise than `resolve`."""
+    return reference[-1:] == "?" or ("%" in reference and _OWN_ESCAPE(reference) is not None)
+
+
 def typed(text: str) -> str | None:
     """Resolve a URL as people type it: ``docs.test/a`` and ``localhost:8080`` are http.
 
@@ -131,6 +138,16 @@ def typed(text: str) -> str | None:
     if _WEB(text):
         return resolve(text)
     return resolve(f"http://{text}") if _begins_with_host(text) else None
+
+
+def typed_spelling(text: str) -> str:
+    """A URL that `typed` takes as browsers ask for it; empty if that is the canonical spelling."""
+    text = text.strip().partition("#")[0]
+    if not has_own_spelling(text):
+        return ""
+    web = text if _WEB(text) else f"http://{text}"
+    spelling = as_sent(web, web)
+    return "" if spelling == resolve(web) else spelling
 
 
 #: Stands for what is not shown.

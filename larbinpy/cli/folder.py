@@ -93,9 +93,18 @@ def _serve(folder: str, host: str, port: str) -> None:
     from http.server import HTTPServer, SimpleHTTPRequestHandler
 
     class _Files(SimpleHTTPRequestHandler):
-        """Serves files; a folder without index.html is not there, as on most servers."""
+        """Serves files; a folder without index.html is not there, as on most servers.
+
+        ``/about`` is ``about.html``, as hosts of static sites have it.
+        """
 
         timeout = _TIMEOUT
+
+        def translate_path(self, path: str) -> str:
+            name = super().translate_path(path)
+            page = f"{name}.html"
+            is_page = not name.endswith("/") and not os.path.exists(name) and os.path.isfile(page)
+            return page if is_page else name
 
         def list_directory(self, path: Any) -> None:
             self.send_error(HTTPStatus.NOT_FOUND)

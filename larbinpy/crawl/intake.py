@@ -1,7 +1,7 @@
 """Reads fetched pages and takes them to the outputs and the frontier."""
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Protocol
@@ -39,6 +39,7 @@ from larbinpy.parse import (
     read_in_steps,
     redirect_part,
     redirect_target,
+    reloaded,
     unfollowed,
     urls,
 )
@@ -119,6 +120,8 @@ class Judge:
         """Whether a page, or a failure, is what it looks like."""
         if page.outcome is Outcome.ERR_30X and self._leads_back(page):
             return Judgement.AGAIN
+        if page.new_cookies and page.outcome is Outcome.SUCCESS and self._reloads(page):
+            return Judgement.AGAIN
         soft_404 = "" if self._probes is None else self._probes.judge(page)
         if soft_404:
             page.outcome, page.detail = Outcome.ERR_40X, soft_404
@@ -131,6 +134,11 @@ class Judge:
         if page is not self._led_back and self._frontier.admission.detours.again(page):
             self._led_back = page
         return page is self._led_back
+
+    def _reloads(self, page: Page) -> bool:
+        """Whether the URL of a page that sets a cookie and loads itself is asked for again."""
+        target = reloaded(page)
+        return target is not None and self._frontier.admission.detours.reloads(page, target)
 
     def _is_circle(self, page: Page, target: str) -> bool:
         """Whether a redirect leads back to its own URL or the one before it, for nothing."""
@@ -308,7 +316,7 @@ class Intake:
         links = self._followed(parsed, obeyed)
         purpose = SITEMAP if parsed.is_index else PAGE
         while len(links) > _LINKS:
-            self._admit(page.url, links[:_LINKS], self._now, purpose=purpose)
+            self._admit(page.url, links[:_LINKS], self._now, parsed.spellings, purpose)
             links = links[_LINKS:]
             yield
         self._loaded(page, parsed, links, digests, obeyed)
@@ -339,7 +347,8 @@ class Intake:
             self._frontier.remember(digests)
         self._frontier.replied(page, self._now, self._wall())
         self._stats.links += len(parsed.links)
-        self._admit(page.url, links, self._now, purpose=SITEMAP if parsed.is_index else PAGE)
+        purpose = SITEMAP if parsed.is_index else PAGE
+        self._admit(page.url, links, self._now, parsed.spellings, purpose)
 
     def _why_not_kept(self, page: Page, parsed: Parsed, obeyed: str) -> str:
         """The reason why a page does not go to the outputs; empty if it does.
@@ -407,11 +416,12 @@ class Intake:
         parent: Url,
         links: Sequence[Link],
         now: float,
-        *,
-        purpose: Purpose = PAGE,
+        spellings: Mapping[str, str],
+        purpose: Purpose,
     ) -> None:
         """Pass links to the frontier; the names of new ones are looked up in advance."""
-        self._expect(self._frontier.admit(parent, links, now, purpose=purpose), now)
+        admit = self._frontier.admit
+        self._expect(admit(parent, links, now, purpose=purpose, spellings=spellings), now)
 
     def _write_down(self, page: Page) -> None:
         fate = Fate.of(page, self._wall())

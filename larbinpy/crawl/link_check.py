@@ -101,6 +101,7 @@ class CheckJudge(Judge):
         url = page.url
         if self._check.only_asks(url):
             if _may_mislead(page):
+                self._frontier.admission.detours.note_cookies(page)
                 return Judgement.AGAIN
             if page.outcome in READABLE:
                 page.outcome = Outcome.CHECKED

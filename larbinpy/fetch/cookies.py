@@ -95,9 +95,16 @@ class NoJar:
     def hand(self, curl: pycurl.Curl) -> None:
         """Make `curl` use the jar."""
 
-    def noting(self, transfer: Transfer) -> Taker:
-        """The taker of header lines of `transfer`, which counts the cookies in them as well."""
+    def noting(self, transfer: Transfer, *, raw: bool = False) -> Taker:
+        """The taker of header lines of `transfer`, which counts the cookies in them as well.
+
+        `raw`: libcurl does not read them.
+        """
         return transfer.header
+
+    def cookies_for(self, url: Url) -> str:
+        """What the Cookie header of a request for `url` says; empty for none."""
+        return ""
 
     def tend(self) -> None:
         """Empty the jar if it is full. Must not be called from a callback of libcurl."""
@@ -141,7 +148,7 @@ class Jar(NoJar):
     def hand(self, curl: pycurl.Curl) -> None:
         curl.setopt(pycurl.SHARE, self._share)
 
-    def noting(self, transfer: Transfer) -> Taker:
+    def noting(self, transfer: Transfer, *, raw: bool = False) -> Taker:
         take, url = transfer.header, transfer.request.url
 
         def noted(line: bytes) -> int | None:
@@ -152,10 +159,16 @@ class Jar(NoJar):
                 cookie = hash((url.host, name))
                 size = len(line) + len(url.href) + _EACH
                 transfer.new_cookies |= self._count(cookie, size, hash(value))
-                self._mended += _mended(line, url)
+                self._mended += [_of_host(line, url)] if raw else _mended(line, url)
             return take(line)
 
         return noted
+
+    def cookies_for(self, url: Url) -> str:
+        # Longer paths come first (RFC 6265, 5.4).
+        fitting = sorted((line for line in self.lines() if _fits(line, url)), key=_path_length)
+        pairs = (line.split(b"\t")[5:7] for line in reversed(fitting))
+        return "; ".join(b"=".join(pair).decode("latin-1") for pair in pairs)
 
     def _count(self, cookie: int, size: int, value: int = 0) -> bool:
         """Count a cookie; whether it is new, or its value is."""
@@ -210,20 +223,39 @@ class Jar(NoJar):
 def _mended(line: bytes, url: Url) -> list[bytes]:
     """A Set-Cookie with a Max-Age that is no number, without that; none for other lines.
 
-    Browsers ignore such a Max-Age (RFC 6265, 5.2.2), libcurl deletes the cookie. It is kept for its
-    own host alone, as libcurl does not check the Domain of a line that comes from here.
+    Browsers ignore such a Max-Age (RFC 6265, 5.2.2), libcurl deletes the cookie.
     """
-    if b"max-age" not in line.lower():
-        return []
-    parts = line.strip().split(b";")
-    kept = [part for part in parts if not _BAD_AGE(part)]
-    if len(kept) == len(parts):
-        return []
-    kept = [part for part in kept if not part.strip().lower().startswith(b"domain")]
+    is_bad = b"max-age" in line.lower() and any(map(_BAD_AGE, line.strip().split(b";")))
+    return [_of_host(line, url)] if is_bad else []
+
+
+def _of_host(line: bytes, url: Url) -> bytes:
+    """The Set-Cookie of a reply to `url` as libcurl takes it from here.
+
+    It is kept for its own host alone, as libcurl does not check the Domain of such a line.
+    """
+    parts = (part for part in line.strip().split(b";") if not _BAD_AGE(part))
+    kept = [part for part in parts if not part.strip().lower().startswith(b"domain")]
     if not any(part.strip().lower().startswith(b"path=/") for part in kept):
         folder = split(url.href).path.partition("?")[0].rpartition("/")[0]
         kept.append(b"Path=%s" % (folder or "/").encode())
-    return [b"; ".join([*kept, b"Domain=%s" % url.host.encode()])]
+    return b"; ".join([*kept, b"Domain=%s" % url.host.encode()])
+
+
+def _fits(line: bytes, url: Url) -> bool:
+    """Whether the cookie of a line of cookies.txt goes to `url` (RFC 6265, 5.1 and 5.4)."""
+    domain, _, path, secure = line.removeprefix(HTTP_ONLY).decode("latin-1").split("\t")[:4]
+    name, (scheme, host, _, at) = domain.lstrip("."), split(url.href)
+    if host != name and not (has_domain(line) and host.endswith(f".{name}")):
+        return False
+    if secure == "TRUE" and scheme != "https":
+        return False
+    at = at.partition("?")[0]
+    return at == path or at.startswith(path if path.endswith("/") else f"{path}/")
+
+
+def _path_length(line: bytes) -> int:
+    return len(line.split(b"\t")[2])
 
 
 def _identity(line: bytes) -> tuple[str, bytes, bytes]:

@@ -176,7 +176,10 @@ class Fetcher:
             self._unmade.append(Page(request.url, Outcome.NO_CONNECTION, detail=why))
             return
         if is_raw:
-            self._raw[curl] = RawExchange(curl, transfer)
+            jar = self.jars.find(request.options.jar)
+            cookies = jar.cookies_for(request.url)
+            taker = jar.noting(transfer, raw=True)
+            self._raw[curl] = RawExchange(curl, transfer, taker, cookies)
         self._listen(curl, transfer)
         if self._settings.keep_requests:
             curl.setopt(pycurl.DEBUGFUNCTION, transfer.debug)

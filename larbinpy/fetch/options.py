@@ -179,7 +179,6 @@ _OUTCOMES: dict[int, Outcome] = {
     _PROXY: Outcome.NO_CONNECTION,
     pycurl.E_OPERATION_TIMEDOUT: Outcome.TIMEOUT,
     pycurl.E_FILESIZE_EXCEEDED: Outcome.TOO_BIG,
-    _TOO_LARGE: Outcome.TOO_BIG,
     pycurl.E_SSL_CONNECT_ERROR: Outcome.BAD_TLS,
     pycurl.E_PEER_FAILED_VERIFICATION: Outcome.BAD_TLS,
     pycurl.E_SSL_CACERT_BADFILE: Outcome.BAD_TLS,
@@ -294,8 +293,12 @@ _FRAMING = ("Unsupported HTTP", "Transfer-Encoding", "chunk hex-length")
 
 
 def about_framing(code: int, message: str) -> int:
-    """The error `code`, WEIRD_SERVER_REPLY if its message says as much."""
-    return WEIRD_SERVER_REPLY if any(words in message for words in _FRAMING) else code
+    """The error `code`, WEIRD_SERVER_REPLY if it, or its message, says as much.
+
+    A header line may be longer than libcurl takes (100 kB).
+    """
+    is_framing = code == _TOO_LARGE or any(words in message for words in _FRAMING)
+    return WEIRD_SERVER_REPLY if is_framing else code
 
 
 _AUTH = {
@@ -448,8 +451,8 @@ def single(setopt: Setter, request: Request, leniency: int) -> None:
     setopt(pycurl.HTTPHEADER, [*options.lines, *request.headers])
 
 
-def raw_head(request: Request) -> bytes:
-    """The head of a request that is sent without libcurl, and thus without cookies."""
+def raw_head(request: Request, cookies: str = "") -> bytes:
+    """The head of a request that is sent without libcurl; `cookies` are what its Cookie says."""
     options = request.options
     scheme, _, rest = request.url.href.partition("://")
     authority, _, path = rest.partition("/")
@@ -463,6 +466,7 @@ def raw_head(request: Request) -> bytes:
         *([f"Proxy-Authorization: Basic {login}"] if by_proxy and login else []),
         *options.lines,
         *request.headers,
+        *([f"Cookie: {cookies}"] if cookies else []),
         "Accept-Encoding: identity",
         "Connection: close",
     ]

@@ -14,6 +14,7 @@ import re
 import sys
 import zlib
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -37,6 +38,9 @@ _BEGINNINGS = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd", "compress": b"\
 #: No text has one of these bytes (MIME Sniffing standard, section 3).
 _BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 _HEAD = 512
+_DAMAGED = "its packed content is damaged"
+#: The head of a gzip file, in bytes, and the flags of what follows it (RFC 1952, 2.3).
+_GZIP_HEAD, _HEAD_CHECK, _EXTRA, _FILE_NAME, _COMMENT = 10, 2, 4, 8, 16
 #: Types of files that are packed by themselves: nobody packs them once more.
 _MEDIA = re.compile(r"(?:audio|font|image|video)/(?!svg)")
 
@@ -91,12 +95,13 @@ def _without(name: str, body: bytes, media_type: str, most: int) -> Decoded:
     if not body.startswith(beginning):
         return Decoded(body)
     if name == "gzip":
-        return _unpacked(body, partial(zlib.decompressobj, 31), beginning, most)
+        decoded = _unpacked(body, partial(zlib.decompressobj, 31), beginning, most)
+        return _unchecked(body, most) if decoded.fault == _DAMAGED else decoded
     if name == "zstd":
         return _unpacked(body, _Zstd, beginning, most)
     if name == "deflate":
-        # Some servers leave out the frame of zlib.
-        for bits in (15, -15):
+        # Some servers leave out the frame of zlib, or have that of gzip.
+        for bits in (47, -15):
             decoded = _unpacked(body, partial(zlib.decompressobj, bits), None, most)
             if decoded.body:
                 return decoded
@@ -105,6 +110,23 @@ def _without(name: str, body: bytes, media_type: str, most: int) -> Decoded:
     if _MEDIA.match(media_type):
         return Decoded(body)
     return Decoded(b"", fault=f"it is packed as {name!r}, which cannot be read")
+
+
+def _unchecked(body: bytes, most: int) -> Decoded:
+    """The one member of a gzip file, whose checksum is wrong; browsers do not look at it."""
+    flags, start = int.from_bytes(body[3:4], "little"), _GZIP_HEAD
+    if flags & _EXTRA:
+        start += 2 + int.from_bytes(body[start : start + 2], "little")
+    for field in (_FILE_NAME, _COMMENT):
+        if flags & field:
+            start = body.find(b"\0", start) + 1
+    start += 2 * bool(flags & _HEAD_CHECK)
+    member = zlib.decompressobj(-15)
+    with suppress(zlib.error):
+        text = member.decompress(body[start:], most + 1)
+        if len(text) > most or (member.eof and _BEGINNINGS["gzip"] not in member.unused_data):
+            return Decoded(text[:most], len(text) > most)
+    return Decoded(b"", fault=_DAMAGED)
 
 
 class _Zstd:
@@ -153,7 +175,7 @@ def _unpacked(body: bytes, make: Callable[[], Any], beginning: bytes | None, mos
             try:
                 chunks.append(member.decompress(portion, room))
             except zlib.error:
-                return Decoded(b"", fault="its packed content is damaged")
+                return Decoded(b"", fault=_DAMAGED)
             position += len(portion) - len(member.unused_data) - len(member.unconsumed_tail)
             room -= len(chunks[-1])
         is_last = beginning is None or not body.startswith(beginning, position)
@@ -587,10 +609,14 @@ class RawExchange:
     lines do not count. `transfer` gets the others, and the body; the connection closes after it.
     """
 
-    def __init__(self, curl: pycurl.Curl, transfer: Transfer) -> None:
+    def __init__(
+        self, curl: pycurl.Curl, transfer: Transfer, take: Taker | None = None, cookies: str = ""
+    ) -> None:
+        """`take` takes header lines for `transfer`; `cookies` is what a Cookie header says."""
         self._curl = curl
         self._transfer = transfer
-        self._unsent = raw_head(transfer.request)
+        self._take = transfer.header if take is None else take
+        self._unsent = raw_head(transfer.request, cookies)
         transfer.debug(pycurl.INFOTYPE_HEADER_OUT, self._unsent)
         # What came, and how much of it was read.
         self._data = b""
@@ -654,7 +680,7 @@ class RawExchange:
             transfer.header_bytes += 0 if is_read else len(line)
             # That the headers are too long, it says itself.
             is_read = is_read or transfer.header_bytes > MAX_HEADER_BYTES
-            if is_read and transfer.header(line.replace(b"\0", b"")) == 0:
+            if is_read and self._take(line.replace(b"\0", b"")) == 0:
                 return ""
         if transfer.request.options.head or transfer.status in _BODYLESS:
             return ""

@@ -8,13 +8,14 @@ URLs seen. `Folding` removes parameters for tracking and sessions from links (dr
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fnmatch import translate
 from functools import partial
 from itertools import compress
 from math import inf
 from operator import not_
 from types import ModuleType
+from typing import Any
 
 from larbinpy.frontier.scope import Candidate, Scope
 from larbinpy.frontier.traps import Traps
@@ -35,6 +36,7 @@ from larbinpy.url import (
     host_of,
     resolve,
     typed,
+    typed_spelling,
 )
 
 #: Most URLs that are kept (7 MB), and the length of the longest.
@@ -225,29 +227,46 @@ class Detours:
         # they were asked, and how often a redirect has led back to them.
         self._left: dict[int, tuple[float, int]] = {}
         self._cookies: dict[str, int] = {}
+        # URLs whose canonical spelling their servers redirect to another one.
+        self._respelled: dict[str, None] = {}
 
     def again(self, page: Page) -> bool:
         """Whether to ask again for the URL of a redirect, which then has the server's spelling."""
         url, spelling = page.url, redirect_spelling(page)
         if url.hops >= _MAX_HOPS or canonical(spelling) != url.href:
             return False
-        if not page.new_cookies and spelling in (url.spelling or url.href, url.href):
+        is_asked = spelling == (url.spelling or url.href) or (
+            spelling == url.href and url.href in self._respelled
+        )
+        if is_asked and not page.new_cookies:
             return False
+        if not url.spelling:
+            self._respelled[url.href] = None
+            _bound(self._respelled, self._most)
         url.spelling = "" if spelling == url.href else spelling
         url.hops += 1
         return True
 
+    def reloads(self, page: Page, href: str) -> bool:
+        """Whether to ask again for the URL of a page that has set a cookie and loads `href`."""
+        if href != page.url.href or page.url.hops >= _MAX_HOPS:
+            self.leave(page)
+            return False
+        page.url.hops += 1
+        return True
+
     def leave(self, page: Page) -> None:
         """Note that the URL of `page` has ended with this redirect."""
-        key, host = fingerprint(page.url.href), page.url.host
-        cookies = self._cookies.get(host, 0)
-        if page.new_cookies:
-            self._cookies[host] = cookies + 1
+        key, cookies = fingerprint(page.url.href), self._cookies.get(page.url.host, 0)
+        self.note_cookies(page)
         self._left[key] = cookies, self._left.get(key, (0, 0))[1]
-        if len(self._left) > self._most:
-            del self._left[next(iter(self._left))]
-        if len(self._cookies) > self._most:
-            del self._cookies[next(iter(self._cookies))]
+        _bound(self._left, self._most)
+
+    def note_cookies(self, page: Page) -> None:
+        """Note the cookies of a reply, whether it is that of its URL or not."""
+        if page.new_cookies:
+            self._cookies[page.url.host] = self._cookies.get(page.url.host, 0) + 1
+            _bound(self._cookies, self._most)
 
     def may_return(self, page: Page, href: str) -> bool:
         """Whether the redirect of `page`, which has not left yet, leads back to `href`."""
@@ -266,6 +285,16 @@ class Detours:
             self._left[key] = inf, self._left[key][1] + 1
         self.leave(page)
         return is_back
+
+
+def _bound(memory: dict[Any, Any], most: int) -> None:
+    """Forget the oldest entry if there are more than `most`."""
+    if len(memory) > most:
+        del memory[next(iter(memory))]
+
+
+#: Stands for the spellings of links that are canonical.
+AS_THEY_ARE: Mapping[str, str] = {}
 
 
 class Admission:
@@ -345,7 +374,8 @@ class Admission:
             return Outcome.URL_DUP
         self.has_repeats = self.has_repeats or not fresh
         depth = self.scope.full_depth(href) if depth is None else depth
-        return Url(href, depth, priority=priority, seed=True, label=label)
+        spelling = typed_spelling(text)
+        return Url(href, depth, priority=priority, seed=True, label=label, spelling=spelling)
 
     def redirected(self, page: Page, target: Link) -> Url | None:
         """The URL that a redirect leads back to, if it is to be asked for again."""
@@ -361,13 +391,13 @@ class Admission:
         *,
         redirect: bool,
         purpose: Purpose = PAGE,
-        spelling: str = "",
+        spellings: Mapping[str, str] = AS_THEY_ARE,
     ) -> list[Url]:
         """The URLs of those `links` of a page that are wanted and new.
 
         Their `purpose` is `SITEMAP` if the page is a robots.txt or an index of sitemaps, and
-        `GUESS` if nothing names them; what such a URL redirects to has its purpose. `spelling` is
-        that of a redirect's target, as its server sent it.
+        `GUESS` if nothing names them; what such a URL redirects to has its purpose. `spellings` are
+        those of the page, or of its server, that are not canonical.
         """
         if redirect:
             purpose = parent.purpose
@@ -387,9 +417,8 @@ class Admission:
         for link, key in unseen:
             url = self._in_scope(parent, link, redirect, purpose)
             if isinstance(url, Url):
-                # Without dropped parameters it is another URL.
-                if spelling and spelling != url.href and canonical(spelling) == url.href:
-                    url.spelling = spelling
+                if spellings:  # Without dropped parameters it is another URL.
+                    url.spelling = spellings.get(url.href, "")
                 wanted.append(url)
                 candidates.append(key)
             else:

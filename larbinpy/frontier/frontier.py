@@ -16,7 +16,7 @@ from typing import Any
 from larbinpy.config import Config
 from larbinpy.config.rule import Rule
 from larbinpy.dns.lookup import NO_SUCH_NAME, Answer
-from larbinpy.frontier.admission import Admission, Folding
+from larbinpy.frontier.admission import AS_THEY_ARE, Admission, Folding
 from larbinpy.frontier.lifecycle import Judgement, SiteLifecycle, Sitemaps
 from larbinpy.frontier.rules import LiveRules
 from larbinpy.frontier.schedule import WaitShortener
@@ -261,14 +261,14 @@ class Frontier:
         *,
         redirect: bool = False,
         purpose: Purpose = PAGE,
-        spelling: str = "",
+        spellings: Mapping[str, str] = AS_THEY_ARE,
     ) -> list[str]:
         """Take the `links` of a page that are wanted and new; see `Admission.links`.
 
         Returns the hosts of these whose addresses are not known, each once.
         """
         new = self.admission.links(
-            parent, links, redirect=redirect, purpose=purpose, spelling=spelling
+            parent, links, redirect=redirect, purpose=purpose, spellings=spellings
         )
         if not new:
             return []
@@ -287,7 +287,8 @@ class Frontier:
             self.queue_again(back)
             return []
         spelling = redirect_spelling(page)
-        return self.admit(page.url, [target], now, redirect=True, spelling=spelling)
+        spellings = {target.url: spelling} if spelling != target.url else AS_THEY_ARE
+        return self.admit(page.url, [target], now, redirect=True, spellings=spellings)
 
     def is_duplicate(self, digests: Sequence[int]) -> bool:
         """Whether a page with one of these digests was remembered."""

@@ -36,6 +36,7 @@ from larbinpy.parse.body import (
     redirect_part,
     redirect_spelling,
     redirect_target,
+    reloaded,
     type_of,
 )
 from larbinpy.parse.charset import sniff
@@ -79,6 +80,7 @@ __all__ = [
     "redirect_part",
     "redirect_spelling",
     "redirect_target",
+    "reloaded",
     "rewrite",
     "rewriting",
     "sniff",
@@ -107,6 +109,8 @@ def read_in_steps(
     """
     kind = CheckCollector if checking else Collector
     out = kind(page.url.href, product_token(agent))
+    if page.url.spelling:
+        out.rebase(page.url.spelling)
     read_headers(page, out)
     charset = None
     leads_on = page.outcome is Outcome.ERR_30X and not page.not_modified

@@ -27,7 +27,7 @@ from larbinpy.native import native
 from larbinpy.page import Page
 from larbinpy.parse import charset, grammars, xml
 from larbinpy.parse.charset import decode
-from larbinpy.parse.grammars import meta_refresh, srcset
+from larbinpy.parse.grammars import meta_refresh, split_refresh, srcset
 from larbinpy.parse.html import base_of, collect_css, is_filled, read_fragment, read_tree
 from larbinpy.parse.link import (
     KINDS,
@@ -41,7 +41,7 @@ from larbinpy.parse.link import (
     relation_kind,
     unendorsed,
 )
-from larbinpy.url import Base, as_sent, is_plain_origin, parse
+from larbinpy.url import Base, as_sent, is_plain_origin, parse, resolve
 
 #: RFC 8288 section 3: a target, and parameters up to a comma outside quotes.
 _TARGET = re.compile(r'<([^<>]*)>((?:[^,"<]|"(?:[^"\\]|\\.)*+"?)*+)')
@@ -240,6 +240,7 @@ def read_scan(body: bytes, http_charset: str | None, out: Collector) -> str | No
     out.noindex = out.noindex or answers.noindex
     out.nofollow = out.nofollow or answers.nofollow
     out.replace(PackedLinks(*found))
+    out.spellings.update(answers.spellings)
     return answers.charset
 
 
@@ -767,3 +768,20 @@ def is_filled_by_script(page: Page) -> bool:
         return False
     tree = charset.document(page.body, page.http_charset)
     return is_filled(tree) and not tree.select_one(_ON_A_SHELL)
+
+
+#: Most bytes of a page that is there to set a cookie, and seconds until it loads itself again.
+_LONGEST_WALL, _SOON = 1 << 13, 15
+_REFRESH = "meta[http-equiv=refresh i][content]"
+
+
+def reloaded(page: Page) -> str | None:
+    """Return the URL that a short page loads by itself, soon; None if it loads none."""
+    content = header_text(page.header("refresh") or "")
+    if not content and len(page.body) <= _LONGEST_WALL and b"refresh" in page.body.lower():
+        found = charset.document(page.body, page.http_charset).select_one(_REFRESH)
+        content = (found and found.attr("content")) or ""
+    refresh = split_refresh(content)
+    if refresh is None or int(refresh[0].partition(".")[0][:9] or 0) > _SOON:
+        return None
+    return resolve(refresh[1], page.url.spelling or page.url.href)

@@ -10,7 +10,7 @@ looks like a misspelt http or https.
 import re
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from enum import Enum
@@ -20,7 +20,18 @@ from typing import Any, overload
 from urllib.parse import unquote
 
 from larbinpy.native import native
-from larbinpy.url import BAD_PORTS, MAX_LENGTH, Base, canonical, host_of, masked, parse, split
+from larbinpy.url import (
+    BAD_PORTS,
+    MAX_LENGTH,
+    Base,
+    as_sent,
+    canonical,
+    has_own_spelling,
+    host_of,
+    masked,
+    parse,
+    split,
+)
 
 #: Most references of a page that are named, and most characters of each.
 MOST = 20
@@ -84,7 +95,7 @@ _NO_RESOURCES = frozenset(
     {"preconnect", "dns-prefetch", "pingback", "webmention", "http://webmention.org/", "trackback"}
     | {"micropub", "microsub", "authorization_endpoint", "token_endpoint", "indieauth-metadata"}
     | {"redirect_uri", "ticket_endpoint", "https://api.w.org/", "hub", "salmon", "inbox"}
-    | {"http://www.w3.org/ns/ldp#inbox", "edituri", "service", "monetization"}
+    | {"http://www.w3.org/ns/ldp#inbox", "edituri", "service", "monetization", "profile"}
     | {"openid.server", "openid.delegate", "openid2.provider", "openid2.local_id"}
 )
 _IMAGE_RELATIONS = frozenset(
@@ -291,6 +302,8 @@ class Parsed:
     cut: str = ""
     #: For a link check, if it was asked for.
     checked: Checked | None = None
+    #: As the page spells those links that are not canonical there.
+    spellings: Mapping[str, str] = field(default_factory=dict)
 
 
 _PAGE = Kind.PAGE
@@ -322,6 +335,7 @@ class Collector:
         "modules",
         "nofollow",
         "noindex",
+        "spellings",
     )
 
     #: What is found for a link check; None for other crawls.
@@ -348,6 +362,8 @@ class Collector:
         self._by_url: dict[str, Link] = {}
         self._packed: PackedLinks | None = None
         self._room = _MAX_CHARACTERS
+        #: As the page spells those of its links that are not canonical there.
+        self.spellings: dict[str, str] = {}
 
     @property
     def base(self) -> str:
@@ -424,12 +440,19 @@ class Collector:
             reference = self.encode(reference)
         if len(reference) > _MAX_REFERENCE:
             return None
-        return self._base.resolve(reference)
+        url = self._base.resolve(reference)
+        if url is not None and (has_own_spelling(reference) or not self._base.is_plain):
+            spelling = as_sent(reference, self._base.url)
+            if spelling != url:
+                self.spellings.setdefault(url, spelling)
+        return url
 
     def parsed(self, charset: str | None) -> Parsed:
         found = self._packed or self.links
         directives = self.noindex, self.nofollow
-        return Parsed(found, charset, *directives, self.is_index, self.cut, self.checked)
+        return Parsed(
+            found, charset, *directives, self.is_index, self.cut, self.checked, self.spellings
+        )
 
 
 def _merge(link: Link, kind: Kind, nofollow: bool) -> None:

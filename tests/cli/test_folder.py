@@ -67,7 +67,9 @@ def test_the_files_of_the_folder_are_served_and_nothing_else(site: Path) -> None
     with served(config):
         with urlopen(url_of(config, "a%20b.html")) as reply:
             assert b"id=here" in reply.read()
-        for path in ("sub/", "none.html", "..%2F..%2Fetc%2Fpasswd"):
+        with urlopen(url_of(config, "a%20b?x#y")) as reply:
+            assert b"id=here" in reply.read() and reply.headers["Content-Type"] == "text/html"
+        for path in ("sub/", "sub", "a%20b/", "none.html", "..%2F..%2Fetc%2Fpasswd"):
             with pytest.raises(HTTPError, match="404"):
                 urlopen(url_of(config, path))
         with pytest.raises(ConfigError, match="cannot be served"), served(config):

@@ -11,6 +11,8 @@ from larbinpy.fetch.transfer import Decoded, decode
 TEXT = b"<p>A page.</p>" * 200
 GZIP, ZSTD = gzip.compress(TEXT, mtime=0), zstandard.compress(TEXT)
 DEFLATE = zlib.compress(TEXT)
+#: A head with an extra field, a name, a comment and a checksum.
+NAMED = GZIP[:3] + b"\x1e" + GZIP[4:10] + b"\2\0xxname\0comment\0cc"
 BINARY = bytes(range(200))
 DAMAGED = "its packed content is damaged"
 TOO_MANY = "its packed content has more than 10000 members"
@@ -31,6 +33,10 @@ def decoded(body: bytes, codings: str, media_type: str = "text/html", most: int 
         ("GZIP , identity", GZIP + b"<!-- served by 7 -->", 1),
         ("deflate", DEFLATE + b"\n", 1),
         ("deflate", DEFLATE[2:-4], 1),
+        ("deflate", GZIP, 1),
+        ("gzip", GZIP[:-8] + b"checksum", 1),
+        ("gzip", GZIP[:-8] + b"checksum<!-- cached -->", 1),
+        ("gzip", NAMED + GZIP[10:-8] + b"checksum", 1),
         ("zstd", ZSTD, 1),
         ("zstd", ZSTD + ZSTD, 2),
         ("zstd", ZSTD + bytes(9), 1),
@@ -71,7 +77,7 @@ def test_an_image_with_a_wrong_label_is_an_image(codings: str) -> None:
 @pytest.mark.parametrize(
     ("codings", "body", "fault"),
     [
-        ("gzip", GZIP[:-8] + b"checksum", DAMAGED),
+        ("gzip", GZIP[:-8] + b"checksum" + GZIP, DAMAGED),
         ("gzip", GZIP[:10] + b"\xff" * 20, DAMAGED),
         ("gzip", GZIP + GZIP[:10] + b"\xff" * 20, DAMAGED),
         ("zstd", ZSTD[:4] + b"\xff" * 20, DAMAGED),

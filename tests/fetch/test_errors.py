@@ -29,7 +29,7 @@ from larbinpy.page import Outcome
         (pycurl.E_INTERFACE_FAILED, Outcome.NO_CONNECTION),
         (97, Outcome.NO_CONNECTION),  # CURLE_PROXY
         (98, Outcome.BAD_TLS),  # CURLE_SSL_CLIENTCERT
-        (100, Outcome.TOO_BIG),  # CURLE_TOO_LARGE
+        (100, Outcome.EARLY_STOP),  # CURLE_TOO_LARGE, which a RawExchange may read
         (9999, Outcome.EARLY_STOP),
     ],
 )

@@ -689,6 +689,8 @@ PACKED = gzip.compress(b"text " * 100, mtime=0)
         ("gzip", PACKED + b"\n", 500),
         ("deflate", zlib.compress(b"text " * 100) + b"\n", 500),
         ("gzip, gzip", PACKED, 500),
+        ("gzip", PACKED[:-8] + b"checksum", 500),
+        ("deflate", PACKED, 500),
         ("zstd", zstandard.compress(b"text " * 100), 500),
     ],
 )
@@ -736,7 +738,7 @@ def test_a_gzip_file_is_kept_as_one(
 @pytest.mark.parametrize(
     ("coding", "body"),
     [
-        ("gzip", PACKED[:-8] + b"checksum"),
+        ("gzip", PACKED[:10] + b"\xff" * 20),
         ("compress", b"\x1f\x9d\x90abc"),
         ("lzma", b"\x5d\0\0\x80\0"),
     ],
@@ -1098,3 +1100,25 @@ def test_a_reply_says_whether_it_changed_cookies(make_loop: MakeLoop) -> None:
         replies = [reply(b"", *([f"Set-Cookie: {each}"] if each else [])) for each in given]
         server = loop.serve(*map(once, replies))
         assert [loop.fetch(server.url()).new_cookies for _ in given] == changed
+
+
+def test_a_reply_that_libcurl_refuses_is_asked_for_with_cookies_and_sets_some(
+    make_loop: MakeLoop,
+) -> None:
+    loop = make_loop(use_cookies=True)
+    given = "Set-Cookie: a=1; Path=/", "Set-Cookie: b=2; Path=/x/", "Set-Cookie: c=3; Path=/y"
+    junk = b"HTTP/1.1 200 OK\r\njunk\r\nSet-Cookie: d=4; Domain=test\r\n\r\npage"
+    server = loop.serve(once(reply(b"", *given)), once(junk), once(junk), once(reply()))
+    pages = [loop.fetch(server.url(path="/x/y")) for _ in range(3)]
+    assert [page.body for page in pages] == [b"", b"", b"page"]
+    assert [page.new_cookies for page in pages] == [True, False, True]
+    loop.fetch(server.url(path="/x/z"))
+    sent = [head(request)[1].get("cookie") for request in server.requests]
+    assert sent == [None, "b=2; a=1", "b=2; a=1", "d=4; b=2; a=1"]
+
+
+def test_a_header_line_may_be_longer_than_libcurl_takes(loop: Loop) -> None:
+    long = reply(b"page", "Content-Security-Policy: " + "a" * 120_000)
+    server = loop.serve(once(long))
+    assert [loop.fetch(server.url()).misread for _ in range(2)] == [True, False]
+    assert loop.fetch(server.url()).misread

@@ -8,6 +8,7 @@ import pycurl
 import pytest
 
 from larbinpy.fetch.cookies import Jar, Jars, LoginJars, NoJar, login_jar
+from larbinpy.url import Url
 
 SITE = "https://a.test"
 #: The same host by another port and by another scheme, and other hosts.
@@ -92,3 +93,23 @@ def test_origins_without_end_have_no_jars_without_end(jars: Jars) -> None:
             login.begin(anew=False)
         visit(jars, login, f"https://{number}.test", "1")
     assert len(list(jars)) < 40
+
+
+@pytest.mark.parametrize(
+    ("line", "fitting"),
+    [
+        ("a.test\tFALSE\t/\tFALSE", [SITE, OTHERS[0], OTHERS[1]]),
+        ("#HttpOnly_a.test\tFALSE\t/\tTRUE", [SITE, OTHERS[0]]),
+        (".id.test\tTRUE\t/\tFALSE", [ID, BELOW]),
+        ("id.test\tFALSE\t/p\tFALSE", [ID]),
+        ("id.test\tFALSE\t/p/\tFALSE", [ID]),
+        ("id.test\tFALSE\t/pa\tFALSE", []),
+        ("d.test\tTRUE\t/\tFALSE", []),
+    ],
+)
+def test_the_requests_that_get_a_cookie(line: str, fitting: list[str]) -> None:
+    with closing(Jar(10**6)) as jar:
+        jar.add([f"{line}\t0\tname\tvalue".encode()], over_given=True)
+        found = [each for each in (SITE, *OTHERS) if jar.cookies_for(Url(f"{each}/p/x?q", 0))]
+        assert found == fitting
+    assert NoJar().cookies_for(Url(SITE, 0)) == ""

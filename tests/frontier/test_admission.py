@@ -150,12 +150,54 @@ def moved(url: Url, location: str, *, new_cookies: bool = False) -> Page:
 def test_a_url_is_asked_for_again_as_its_server_spells_it(
     href: str, locations: list[str], spellings: list[str | None]
 ) -> None:
-    url = Url(f"http://a.test{href}", 3)
+    url, detours = Url(f"http://a.test{href}", 3), Detours()
     for location, spelling in zip(locations, spellings, strict=True):
-        assert Detours().again(moved(url, location)) is (spelling is not None)
+        assert detours.again(moved(url, location)) is (spelling is not None)
         if spelling is not None:
             assert (url.href, url.spelling) == (f"http://a.test{href}", f"http://a.test{spelling}")
     assert url.hops == len(spellings) - 1
+
+
+def test_a_spelling_of_a_page_may_be_redirected_to_the_canonical_one_once() -> None:
+    url, detours = Url("http://a.test/%D0", 3, spelling="http://a.test/%d0"), Detours()
+    again = [detours.again(moved(url, location)) for location in ("/%D0", "/%d0", "/%D0")]
+    assert again == [True, True, False]
+
+
+def test_a_link_is_asked_for_as_its_page_spells_it(tmp_path: Path) -> None:
+    frontier = make_frontier(tmp_path, dropped=("s",))
+    found = plain_links(
+        "http://a.test/%D0", "http://a.test/~x", "http://a.test/y?s=%D0", "http://a.test/z"
+    )
+    spellings = {
+        "http://a.test/%D0": "http://a.test/%d0",
+        "http://a.test/~x": "http://a.test/%7ex",
+        "http://a.test/y?s=%D0": "http://a.test/y?s=%d0",
+    }
+    new = frontier.admission.links(PARENT, found, redirect=False, spellings=spellings)
+    assert [(url.href, url.spelling) for url in new] == [
+        ("http://a.test/%D0", "http://a.test/%d0"),
+        ("http://a.test/~x", "http://a.test/%7ex"),
+        ("http://a.test/y", ""),
+        ("http://a.test/z", ""),
+    ]
+    assert not frontier.admission.links(PARENT, found, redirect=False)
+
+
+@pytest.mark.parametrize(
+    ("typed", "spelling"),
+    [
+        ("a.test/%d0#x", "http://a.test/%d0"),
+        ("http://a.test/%7Ex?", "http://a.test/%7Ex?"),
+        ("http://u:p@a.test/%d0", "http://a.test/%d0"),
+        ("http://a.test/%D0?x", ""),
+        ("http://a.test/x", ""),
+    ],
+)
+def test_a_seed_is_asked_for_as_it_was_typed(tmp_path: Path, typed: str, spelling: str) -> None:
+    admission = make_frontier(tmp_path).admission
+    url = admission.seed(typed, depth=None, priority=False, again=False, label="")
+    assert isinstance(url, Url) and url.spelling == spelling
 
 
 def test_a_url_is_asked_for_again_with_a_new_cookie_but_not_without_end() -> None:
@@ -185,6 +227,27 @@ def test_the_cookie_of_any_redirect_on_the_way_counts() -> None:
     detours = Detours()
     detours.leave(moved(WALL_URL, "/1", new_cookies=True))
     assert detours.returns(moved(Url("http://sso.test/1", 3), "//a.test/"), WALL_URL.href)
+
+
+def test_a_cookie_of_a_request_in_another_way_counts() -> None:
+    """A link check asks by HEAD first, whose reply sets the cookie."""
+    detours = Detours()
+    detours.leave(moved(WALL_URL, "/?set"))
+    detours.note_cookies(moved(DOOR, "/", new_cookies=True))
+    assert detours.returns(moved(DOOR, "/"), WALL_URL.href)
+
+
+def test_a_page_that_loads_itself_is_asked_for_again_but_not_without_end() -> None:
+    page = Page(Url("http://a.test/", 3), Outcome.SUCCESS, new_cookies=True)
+    again = [Detours().reloads(page, "http://a.test/") for _ in range(12)]
+    assert again == [True] * 10 + [False] * 2
+
+
+def test_a_redirect_may_lead_back_to_a_page_that_loads_another() -> None:
+    detours = Detours()
+    page = Page(WALL_URL, Outcome.SUCCESS, new_cookies=True)
+    assert not detours.reloads(page, DOOR.href)
+    assert detours.returns(moved(DOOR, "/"), WALL_URL.href)
 
 
 def test_a_redirect_does_not_lead_back_without_end() -> None:

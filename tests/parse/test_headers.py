@@ -3,7 +3,7 @@
 import pytest
 
 from larbinpy.page import Outcome, Page
-from larbinpy.parse import read, redirect_target
+from larbinpy.parse import read, redirect_target, reloaded
 from larbinpy.url import Url
 
 #: URLs, without the page's folder, and the names of their kinds.
@@ -121,3 +121,21 @@ def test_bodies_of_redirects_are_not_read() -> None:
 def test_x_robots_tag(lines: list[str], expected: tuple[bool, bool]) -> None:
     parsed = read(page(*(("x-robots-tag", line) for line in lines)), "larbinpy/0.1")
     assert (parsed.noindex, parsed.nofollow) == expected
+
+
+@pytest.mark.parametrize(
+    ("header", "body", "target"),
+    [
+        ("0; url=/x", b"", "http://h.example/x"),
+        ("3", b"", "http://h.example/dir/"),
+        ("", b'<META content="0;URL=x" HTTP-EQUIV=Refresh>', "http://h.example/dir/x"),
+        ("", b'<meta http-equiv="refresh" content="1">', "http://h.example/dir/"),
+        ("", b'<meta http-equiv="refresh" content="60">', None),
+        ("", b'<meta http-equiv="refresh" content="1">' + b"text " * 2000, None),
+        ("", b'<meta http-equiv="refresh" content="x">', None),
+        ("", b"<p>refresh</p>", None),
+        ("", b"", None),
+    ],
+)
+def test_a_short_page_may_load_another_soon(header: str, body: bytes, target: str | None) -> None:
+    assert reloaded(page(("refresh", header), body=body)) == target

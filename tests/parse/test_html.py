@@ -423,3 +423,26 @@ def test_a_hostile_script_takes_no_time() -> None:
         began = time.process_time()
         read(page(script.encode(), "text/javascript"), "x")
         assert time.process_time() - began < 2
+
+
+@pytest.mark.parametrize("checking", [False, True])
+def test_links_keep_the_spelling_of_their_page(checking: bool) -> None:
+    """Some servers tell %d0 from %D0; here they are one resource."""
+    body = b"""<a href="/n/%d0%bf">a</a><a href="/n/%D0%BF">b</a><a href="/%7Eu?">c</a>
+        <a href="/x?q=%c3%a9#%aa">d</a><a href="/%D0?a=%5B">e</a><a href="/plain">f</a>"""
+    parsed = read(page(body), "larbinpy", checking=checking)
+    assert parsed.spellings == {
+        "http://h.example/n/%D0%BF": "http://h.example/n/%d0%bf",
+        "http://h.example/~u": "http://h.example/%7Eu?",
+        "http://h.example/x?q=%C3%A9": "http://h.example/x?q=%c3%a9",
+    }
+    assert len(parsed.links) == 5
+
+
+@pytest.mark.parametrize("checking", [False, True])
+def test_links_continue_the_spelling_of_their_page(checking: bool) -> None:
+    url = Url("http://h.example/%D0/", 5, spelling="http://h.example/%d0/")
+    found = Page(url, Outcome.SUCCESS, 200, [("content-type", "text/html")], b"<a href=x>x</a>")
+    parsed = read(found, "larbinpy", checking=checking)
+    assert parsed.spellings == {"http://h.example/%D0/x": "http://h.example/%d0/x"}
+    assert [link.url for link in parsed.links] == ["http://h.example/%D0/x"]
