@@ -9,6 +9,7 @@ that it gets from it, and does not know which kind they are.
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from math import inf
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -376,13 +377,14 @@ class Assembly:
             login_headers,
             self._site_configs.names_referer,
         )
-        judge: type[Judge] = Judge
-        intake: type[Intake] = Intake
+        judge: Callable[..., Judge] = Judge
+        intake: Callable[..., Intake] = Intake
         if config.check_links:
             from larbinpy.crawl.link_check import CheckIntake, CheckJudge, CheckRequests, LinkCheck
 
-            requests = CheckRequests(requests, LinkCheck(scope.area))
-            judge, intake = CheckJudge, CheckIntake
+            check = LinkCheck(scope.area)
+            requests = CheckRequests(requests, check)
+            judge, intake = partial(CheckJudge, check), partial(CheckIntake, check)
         if isinstance(self._own_output, RequestChanger):
             requests = ChangedRequests(requests, self._own_output)
         if config.render:

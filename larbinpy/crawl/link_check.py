@@ -3,10 +3,12 @@
 Near is what `stay` allows, by default the hosts of the seeds. A link to elsewhere, or to a file
 that pages need, is asked for by HEAD. Many servers refuse HEAD, redirect it or answer it wrongly:
 then it is asked for by GET, for its first byte; and as some do not know ranges, at last by a GET
-as browsers send it. The links of what is only asked for are not followed.
+as browsers send it. The links of what is only asked for are not followed. If links name parts of it
+(``#name``), it is asked for by GET at once, and its parts are noted.
 """
 
-from collections.abc import Generator, Sequence
+import re
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from mimetypes import MimeTypes
@@ -16,12 +18,12 @@ from larbinpy.crawl.intake import Intake, Judge
 from larbinpy.crawl.request_options import any_reply
 from larbinpy.crawl.requests import RequestMaker
 from larbinpy.fetch.options import Accept, Refusal, Request
-from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.lifecycle import Judgement
 from larbinpy.frontier.scope import SeedArea
 from larbinpy.page import READABLE, Outcome, Page, asks_for_less, malformed_detail
-from larbinpy.parse import Link, Parsed, read_in_steps
-from larbinpy.url import SITEMAP, Url
+from larbinpy.parse import Link, Parsed, read, read_in_steps, redirect_target, urls
+from larbinpy.parse.link import Checked
+from larbinpy.url import SITEMAP, Url, fingerprint
 
 #: A server that does not know HEAD may close the connection, or never answer.
 _UNANSWERED = frozenset({Outcome.EARLY_STOP, Outcome.TIMEOUT})
@@ -31,6 +33,10 @@ _FIRST_BYTE = ("Range: bytes=0-0",)
 #: Bytes that are read if the server does not know ranges.
 _ONE = 1
 
+#: Answers in a row by which a site asks for fewer requests: they take two minutes.
+_MOST_REFUSALS = 6
+#: Words that a page has between quotes: values of its attributes, and of its scripts.
+_NAMED = re.compile(rb"[\"'#]([^\"'\\\s<>&#]{1,100})[\\\"']").findall
 #: Types that have no links, as far as the ending of a URL tells them.
 _FILES = (
     *("image/", "audio/", "video/", "font/", "application/octet-stream", "application/vnd."),
@@ -44,6 +50,39 @@ class LinkCheck:
 
     def __init__(self, area: SeedArea) -> None:
         self._area = area
+        # Fingerprints of URLs elsewhere whose parts links name, of those among them that are asked
+        # for as pages, and of others that were asked for.
+        self._wanted: set[int] = set()
+        self._whole: set[int] = set()
+        self._asked: set[int] = set()
+        #: Sites that have asked for fewer requests, perhaps as they refuse HEAD so: the number of
+        #: such answers in a row.
+        self.refusing: dict[str, int] = {}
+
+    def want_parts(self, href: str) -> bool:
+        """Note that a link names a part of `href`; whether that was asked for without them."""
+        key = fingerprint(href)
+        if key in self._wanted or self._area.has(href):
+            return False
+        self._wanted.add(key)
+        return key in self._asked
+
+    def asks_for_parts(self, url: Url) -> bool:
+        """Whether `url`, which is only asked for, is asked for as a page, from now on."""
+        key = fingerprint(url.href)
+        if key in self._wanted:
+            self._whole.add(key)
+        return key in self._whole
+
+    def has_parts(self, url: Url) -> bool:
+        """Whether the reply to `url` may show its parts."""
+        return fingerprint(url.href) in self._whole
+
+    def lacks_parts(self, url: Url) -> bool:
+        """Note the end of `url`; whether it has to be asked for again, for its parts."""
+        key = fingerprint(url.href)
+        self._asked.add(key)
+        return key in self._wanted and key not in self._whole
 
     def only_asks(self, url: Url) -> bool:
         """Whether the reply to `url` is not read."""
@@ -71,11 +110,11 @@ class CheckRequests:
 
     def make(self, url: Url, address: str) -> Request:
         request = self._requests.make(url, address)
-        if self._check.only_asks(url):
+        if self._check.only_asks(url) and not self._check.asks_for_parts(url):
             request.accept, request.max_size, request.most_beyond = any_reply, _ONE, 0
-            if url.attempt == 0:
+            if url.attempt == 0 and url.site not in self._check.refusing:
                 request.options = self._by_head(request.options)
-            elif url.attempt == 1:
+            elif url.attempt <= 1:
                 request.headers = (*request.headers, *_FIRST_BYTE)
         elif url.purpose.owner is None:
             request.accept = partial(_checked, request.accept)
@@ -93,14 +132,15 @@ def _checked(accept: Accept, media_type: str, size: int | None) -> Refusal | Non
 class CheckJudge(Judge):
     """Judges the replies of a link check."""
 
-    def __init__(self, frontier: Frontier, *more: Any) -> None:
-        super().__init__(frontier, *more)
-        self._check = LinkCheck(frontier.scope.area)
+    def __init__(self, check: LinkCheck, *more: Any) -> None:
+        super().__init__(*more)
+        self._check = check
 
     def _of_page(self, page: Page) -> Judgement:
         url = page.url
         if self._check.only_asks(url):
-            if _may_mislead(page):
+            misleads = not self._check.has_parts(url) and _may_mislead(page)
+            if misleads or self._check.lacks_parts(url):
                 self._frontier.admission.detours.note_cookies(page)
                 return Judgement.AGAIN
             if page.outcome in READABLE:
@@ -111,14 +151,49 @@ class CheckJudge(Judge):
 class CheckIntake(Intake):
     """Takes the replies of a link check; links to URLs that are refused count as left out."""
 
+    def __init__(self, check: LinkCheck, *more: Any) -> None:
+        super().__init__(*more)
+        self._check = check
+
     def _read(self, page: Page) -> Generator[None, None, Parsed]:
         return read_in_steps(page, self._sites.agent(page.url), checking=True)
 
     def _process(self, page: Page, now: float) -> None:
         """A redirect to some part leads there, whatever part a link to it names."""
-        if 300 <= page.status < 400 and "#" in (page.header("location") or ""):
-            self._link_notes.moved(page.url.href)
+        if 300 <= page.status < 400:
+            if "#" in (page.header("location") or ""):
+                self._link_notes.moved(page.url.href)
+            elif self._check.has_parts(page.url):
+                self._want_parts(page.url, urls(redirect_target(page)))
         super()._process(page, now)
+        if page.outcome is Outcome.CHECKED and page.body and self._check.has_parts(page.url):
+            self._note_parts(page)
+        if page.status:
+            self._count_refusal(page, now)
+
+    def _count_refusal(self, page: Page, now: float) -> None:
+        """Ask a site for nothing more that answers nothing else, each time after a longer wait."""
+        site, refusing = page.url.site, self._check.refusing
+        if asks_for_less(page.status):
+            refusing[site] = refusing.get(site, 0) + 1
+        elif site in refusing:
+            refusing[site] = 0
+        if refusing.get(site, 0) >= _MOST_REFUSALS:
+            self._frontier.lifecycle.give_up_refusing(site, page.status, now)
+
+    def _want_parts(self, parent: Url, urls: Iterable[str]) -> None:
+        """Ask for these URLs as pages, even if they were asked for in another way."""
+        for href in filter(self._check.want_parts, urls):
+            self._frontier.queue_again(Url(href, 0, via=parent.href))
+
+    def _note_parts(self, page: Page) -> None:
+        """Note the parts of a page elsewhere, and what its scripts may make to be parts."""
+        found = read(page, self._sites.agent(page.url), checking=True).checked
+        assert found is not None
+        if found.parts is not None:
+            found.parts.update(name.decode("utf-8", "replace") for name in _NAMED(page.body))
+        noted = Checked(parts=found.parts, filled=found.filled)
+        self._link_notes.checked(page.url.href, noted)
 
     def _loaded(
         self, page: Page, parsed: Parsed, links: Sequence[Link], digests: list[int], obeyed: str
@@ -129,6 +204,7 @@ class CheckIntake(Intake):
         if checked.malformed:
             page.detail = malformed_detail(tuple(checked.malformed))
         self._link_notes.checked(page.url.href, checked)
+        self._want_parts(page.url, checked.linked)
         super()._loaded(page, parsed, links, digests, obeyed)
         self._frontier.scope.left_out.update(checked.refused)
 

@@ -24,7 +24,16 @@ from larbinpy.frontier.schedule import IPSites
 from larbinpy.frontier.site import STEPS, Event, NamedSite, PackedRobots, State
 from larbinpy.frontier.sites import RobotsRules, SiteRegistry
 from larbinpy.frontier.soft404.probes import Probes
-from larbinpy.page import READABLE, UNREACHABLE, Outcome, Page, asks_for_less, failure, is_retried
+from larbinpy.page import (
+    READABLE,
+    UNREACHABLE,
+    Outcome,
+    Page,
+    asks_for_less,
+    failure,
+    is_retried,
+    of_status,
+)
 from larbinpy.parse import redirect_spelling, redirect_target
 from larbinpy.storage.site_counts import SiteCounts
 from larbinpy.storage.sizes import DEFAULT_SIZES, FrontierSizes
@@ -482,6 +491,8 @@ class SiteLifecycle:
         #: URLs whose outcome is decided without a fetch, as pages with that outcome.
         self.decided: deque[Page] = deque()
         self.retried = 0
+        # The statuses for which sites were closed.
+        self._refusing: dict[str, int] = {}
 
     def serve(self, aim: Aim, step: Step) -> None:
         """Give the replies to preliminary requests with this aim to `step`."""
@@ -561,6 +572,8 @@ class SiteLifecycle:
     def end(self, url: Url, outcome: Outcome, now: float, detail: str = "") -> None:
         """End a URL that is in no queue with `outcome`, without (another) fetch."""
         page = Page(url, outcome, detail=detail)
+        if self._refusing and of_status(status := self._refusing.get(url.site, 0)) is outcome:
+            page.status = status
         if url.purpose.owner is None:
             self.decided.append(page)
         else:
@@ -798,6 +811,13 @@ class SiteLifecycle:
         self.registry.close(site)
         for url in site.close(verdict, now + lasting, detail):
             self.end(url, verdict, now, detail)
+
+    def give_up_refusing(self, key: str, status: int, now: float) -> None:
+        """Close a site that answers all requests with `status`: so its other URLs end."""
+        site = self.registry.get(key)
+        if site is not None and site.state is State.OPEN:
+            self._refusing[key] = status
+            self.give_up(site, of_status(status), now, "")
 
     def _limit(self, site: NamedSite, now: float) -> None:
         """Close a site that has reached a limit, for good."""

@@ -158,9 +158,12 @@ class FoldedLinkNotes:
     def checked(self, url: str, checked: Checked) -> None:
         if (fold := self._fold()) is not None:
             places: dict[str, dict[str, Place]] = {}
-            for to, parts in checked.places.items():
-                places.setdefault(fold(to), {}).update(parts)
-            checked = replace(checked, places=places)
+            linked: dict[str, list[str]] = {}
+            for to, here in checked.places.items():
+                places.setdefault(fold(to), {}).update(here)
+            for to, parts in checked.linked.items():
+                linked.setdefault(fold(to), []).extend(parts)
+            checked = replace(checked, places=places, linked=linked)
         self._check.checked(url, checked)
 
     def page(self, url: str, links: Sequence[Link]) -> None:
@@ -285,10 +288,9 @@ class CheckRecord(Journal):
 
     def checked(self, url: str, checked: Checked) -> None:
         """Note what was found in the page `url`."""
-        places = checked.places
-        linked = {to: [*filter(None, parts)] for to, parts in places.items() if any(parts)}
         parts = checked.filled if checked.parts is None else list(checked.parts)
-        for kind, value in ((_PARTS, parts), (_LINKED, linked), (_PLACES, places)):
+        noted = (_PARTS, parts), (_LINKED, checked.linked), (_PLACES, checked.places)
+        for kind, value in noted:
             self._note(kind, url, value)
 
     def moved(self, url: str) -> None:

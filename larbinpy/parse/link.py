@@ -279,6 +279,8 @@ class Checked:
     refused: Counter[str] = field(default_factory=Counter)
     #: Where each URL, and each part of one, first occurs: by URL, then by part, which may be empty.
     places: dict[str, dict[str, Place]] = field(default_factory=dict)
+    #: The parts that links name, by URL.
+    linked: dict[str, list[str]] = field(default_factory=dict)
     #: The names of the page's parts; None if it is no HTML, or if it is `filled`.
     parts: set[str] | None = None
     #: Whether a script seems to make the content of the page.
@@ -540,6 +542,11 @@ def part_named(part: str) -> str:
     return part if len(part) > _LONGEST_TOP or unquote(part).lower() != "top" else ""
 
 
+#: Names that the scripts of code hosts make: of lines, comments and changes.
+_MADE = re.compile(
+    r"L\d|(?:issuecomment|discussioncomment|pullrequestreview|commitcomment|event|note)[-_]\d"
+    r"|discussion_r\d|diff-[0-9a-f]{32}"
+).match
 #: Attributes by which a script takes over what a click does.
 _HANDLED = frozenset({"onclick", "role", "data-toggle", "data-bs-toggle", "data-slide"})
 
@@ -586,7 +593,9 @@ class CheckCollector(Collector):
         element = self.element
         if element is None or element.tag not in ("a", "area"):
             return ""
-        return part_named(part) if _HANDLED.isdisjoint(element.attrs) else ""
+        if not _HANDLED.isdisjoint(element.attrs):
+            return ""
+        return "" if _MADE(part) and host_of(url) != host_of(self._page) else part_named(part)
 
     def _note_place(self, url: str, part: str) -> None:
         here = self.checked.places.get(url)
@@ -594,6 +603,8 @@ class CheckCollector(Collector):
             here = self.checked.places[url] = {}
         if part not in here and self._noted < MAX_LINKS:
             self._noted += 1
+            if part:
+                self.checked.linked.setdefault(url, []).append(part)
             is_placed = self._noted <= _MOST_PLACES and self.element is not None
             here[part] = _place_of(self.element) if is_placed else _NO_PLACE
 

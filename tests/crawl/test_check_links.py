@@ -10,7 +10,7 @@ import pytest
 
 from larbinpy.url import MAX_LENGTH
 from tests.support.crawling import Asked, Crawler, Web, World, html, missing, moved, ok, one_line
-from tests.support.webserver import reply
+from tests.support.webserver import Until, reply
 
 pytest_plugins = ["tests.support.crawlworld"]
 
@@ -203,6 +203,40 @@ def test_what_a_server_refuses_is_told_apart(world: World) -> None:
     assert world.run("--check-links", "--scratch", web.url("/403")).process.returncode == 4
 
 
+def test_a_site_that_answers_nothing_but_429_is_given_up(world: World) -> None:
+    def answer(asked: Asked) -> Any:
+        if asked.host == "site.test":
+            paths = [web.url(f"/{number}", "far.test") for number in range(9)]
+            yield html(*paths) if asked.path == "/" else missing()
+        else:
+            yield missing() if asked.path == "/robots.txt" else reply(b"", status="429 Too Many")
+
+    web = world.web(answer, "site.test", "far.test")
+    world.conf("maxWait 0.1")
+    crawler = world.run("--check-links", web.url())
+    refused = [line for line in printed(crawler) if line.startswith("  429 Too Many Requests: ")]
+    assert (crawler.process.returncode, len(refused)) == (0, 9)
+    assert sum(asked.host == "far.test" for asked in web.asked) < 12
+
+
+def test_a_site_that_refuses_head_by_429_is_asked_by_get(world: World) -> None:
+    def answer(asked: Asked) -> Any:
+        if asked.host == "site.test":
+            paths = [web.url(f"/{number}", "far.test") for number in range(9)]
+            yield html(*paths) if asked.path == "/" else missing()
+        elif asked.path != "/robots.txt" and web.requests[-1].startswith(b"HEAD"):
+            yield bare("429 Too Many")
+        else:
+            yield missing() if asked.path == "/robots.txt" else ok(b"x")
+
+    web = world.web(answer, "site.test", "far.test")
+    world.conf("maxWait 0.1", "retryWait 0.1")
+    crawler = world.run("--check-links", web.url())
+    assert printed(crawler)[0] == "No broken links."
+    heads = [head for head in web.requests if head.startswith(b"HEAD")]
+    assert len(heads) == 1 and "429" not in crawler.out
+
+
 def test_a_site_whose_links_are_all_refused_exits_0(world: World) -> None:
     def answer(asked: Asked) -> Any:
         yield html("/x") if asked.path == "/" else reply(b"", status="403 Forbidden")
@@ -259,6 +293,43 @@ def test_a_redirect_to_a_part_leads_there(world: World) -> None:
     crawler = world.run("--check-links", web.url())
     found = [line for line in printed(crawler) if line.startswith("  --- ")]
     assert found == [f"  --- {web.url('/b')}#y"]
+
+
+FAR = {
+    "/doc": ok(b'<h1>t</h1><h2 id=there>x</h2><script>id = "made"</script>'),
+    "/old": moved("/doc"),
+    "/part": moved("/doc#there"),
+    "/filled": ok(b"<div id=root></div><script src=/x.js></script>"),
+    "/late": ok(b"<h1 id=there>t</h1>"),
+}
+
+
+def test_parts_of_pages_elsewhere_are_looked_for(world: World) -> None:
+    named = ["/doc#there", "/doc#made", "/doc#no", "/doc#L20", "/old#there", "/old#none"]
+    named += ["/part#any", "/filled#any", "/gone#any", "/late"]
+
+    def answer(asked: Asked) -> Any:
+        if asked.host == "far.test":
+            yield FAR.get(asked.path, missing())
+            return
+        if asked.path == "/2":
+            yield Until(lambda: bool(methods(web, "/late", "far.test")))
+        links = {"/": ["/2", *named], "/2": ["/late#there", "/late#nowhere"]}.get(asked.path)
+        if links is None:
+            yield missing()
+            return
+        yield html(*(each if each == "/2" else web.url(each, "far.test") for each in links))
+
+    web = world.web(answer, "site.test", "far.test")
+    world.conf()
+    crawler = world.run("--check-links", web.url())
+    found = [line.partition("far.test")[2][6:] for line in printed(crawler) if line[:2] == "  "]
+    parts = [line for line in found if "#" in line and not line.endswith(")")]
+    assert sorted(parts) == ["/doc#no", "/late#nowhere", "/old#none"]
+    unknown = [line.split()[0] for line in printed(crawler) if "parts of pages: " in line]
+    assert unknown == ["1"]
+    assert methods(web, "/doc", "far.test") == ["GET"]
+    assert methods(web, "/late", "far.test") == ["HEAD", "GET"]
 
 
 def test_known_faults_do_not_count_and_junit_names_all(world: World) -> None:
