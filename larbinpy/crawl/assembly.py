@@ -9,7 +9,6 @@ that it gets from it, and does not know which kind they are.
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from math import inf
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -377,14 +376,14 @@ class Assembly:
             login_headers,
             self._site_configs.names_referer,
         )
-        judge: Callable[..., Judge] = Judge
-        intake: Callable[..., Intake] = Intake
+        judging = self.frontier, self.sessions, self._probes
+        judge = Judge(*judging)
+        intake: type[Intake] = Intake
         if config.check_links:
-            from larbinpy.crawl.link_check import CheckIntake, CheckJudge, CheckRequests, LinkCheck
+            from larbinpy.crawl.link_check import CheckIntake, CheckJudge, CheckRequests
 
-            check = LinkCheck(scope.area)
-            requests = CheckRequests(requests, check)
-            judge, intake = partial(CheckJudge, check), partial(CheckIntake, check)
+            judge = checking = CheckJudge(*judging)
+            requests, intake = CheckRequests(requests, checking.check), CheckIntake
         if isinstance(self._own_output, RequestChanger):
             requests = ChangedRequests(requests, self._own_output)
         if config.render:
@@ -397,7 +396,7 @@ class Assembly:
             context,
             self._site_configs,
             self.frontier,
-            judge(self.frontier, self.sessions, self._probes),
+            judge,
             self._output,
             self._on_disk.link_notes,
             [*visits, self.log, self.control.watchers, *self.display.sinks],

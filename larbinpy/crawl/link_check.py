@@ -18,6 +18,7 @@ from larbinpy.crawl.intake import Intake, Judge
 from larbinpy.crawl.request_options import any_reply
 from larbinpy.crawl.requests import RequestMaker
 from larbinpy.fetch.options import Accept, Refusal, Request
+from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.lifecycle import Judgement
 from larbinpy.frontier.scope import SeedArea
 from larbinpy.page import READABLE, Outcome, Page, asks_for_less, malformed_detail
@@ -132,15 +133,16 @@ def _checked(accept: Accept, media_type: str, size: int | None) -> Refusal | Non
 class CheckJudge(Judge):
     """Judges the replies of a link check."""
 
-    def __init__(self, check: LinkCheck, *more: Any) -> None:
-        super().__init__(*more)
-        self._check = check
+    def __init__(self, frontier: Frontier, *more: Any) -> None:
+        super().__init__(frontier, *more)
+        #: Shared by requests, judge and intake.
+        self.check = LinkCheck(frontier.scope.area)
 
     def _of_page(self, page: Page) -> Judgement:
         url = page.url
-        if self._check.only_asks(url):
-            misleads = not self._check.has_parts(url) and _may_mislead(page)
-            if misleads or self._check.lacks_parts(url):
+        if self.check.only_asks(url):
+            misleads = not self.check.has_parts(url) and _may_mislead(page)
+            if misleads or self.check.lacks_parts(url):
                 self._frontier.admission.detours.note_cookies(page)
                 return Judgement.AGAIN
             if page.outcome in READABLE:
@@ -151,9 +153,7 @@ class CheckJudge(Judge):
 class CheckIntake(Intake):
     """Takes the replies of a link check; links to URLs that are refused count as left out."""
 
-    def __init__(self, check: LinkCheck, *more: Any) -> None:
-        super().__init__(*more)
-        self._check = check
+    _judge: CheckJudge
 
     def _read(self, page: Page) -> Generator[None, None, Parsed]:
         return read_in_steps(page, self._sites.agent(page.url), checking=True)
@@ -163,17 +163,17 @@ class CheckIntake(Intake):
         if 300 <= page.status < 400:
             if "#" in (page.header("location") or ""):
                 self._link_notes.moved(page.url.href)
-            elif self._check.has_parts(page.url):
+            elif self._judge.check.has_parts(page.url):
                 self._want_parts(page.url, urls(redirect_target(page)))
         super()._process(page, now)
-        if page.outcome is Outcome.CHECKED and page.body and self._check.has_parts(page.url):
+        if page.outcome is Outcome.CHECKED and page.body and self._judge.check.has_parts(page.url):
             self._note_parts(page)
         if page.status:
             self._count_refusal(page, now)
 
     def _count_refusal(self, page: Page, now: float) -> None:
         """Ask a site for nothing more that answers nothing else, each time after a longer wait."""
-        site, refusing = page.url.site, self._check.refusing
+        site, refusing = page.url.site, self._judge.check.refusing
         if asks_for_less(page.status):
             refusing[site] = refusing.get(site, 0) + 1
         elif site in refusing:
@@ -183,7 +183,7 @@ class CheckIntake(Intake):
 
     def _want_parts(self, parent: Url, urls: Iterable[str]) -> None:
         """Ask for these URLs as pages, even if they were asked for in another way."""
-        for href in filter(self._check.want_parts, urls):
+        for href in filter(self._judge.check.want_parts, urls):
             self._frontier.queue_again(Url(href, 0, via=parent.href))
 
     def _note_parts(self, page: Page) -> None:
