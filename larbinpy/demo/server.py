@@ -136,7 +136,10 @@ _DROPS = 10
 
 @dataclass(frozen=True, slots=True)
 class WebRequest:
-    """One request: `path` is the target in origin form, header names are in lower case."""
+    """One request: `path` is the target in origin form, in canonical spelling.
+
+    Header names are in lower case.
+    """
 
     method: str
     host: str
@@ -169,7 +172,13 @@ def parse_request(head: bytes, address: str) -> WebRequest | None:
         host = urlsplit(target).netloc
         target = "/" + target[len("http://") :].partition("/")[2]
     host = host.rpartition(":")[0] or host
-    return WebRequest(method, host.lower(), target, headers, address, version)
+    return WebRequest(method, host.lower(), _spelled(target), headers, address, version)
+
+
+def _spelled(target: str) -> str:
+    """The canonical spelling of a path: as on most servers, all are the same resource."""
+    plain = re.sub("%7e", "~", target, flags=re.IGNORECASE).removesuffix("?")
+    return re.sub("%[0-9a-f]{2}", lambda escape: escape[0].upper(), plain, flags=re.IGNORECASE)
 
 
 @dataclass(slots=True)

@@ -237,6 +237,11 @@ def test_a_request_is_read_in_origin_form_and_in_absolute_form() -> None:
     assert parse_request(b"\x16\x03\x01\r\n\r\n", "127.0.1.1") is None
 
 
+def test_all_spellings_of_a_path_are_the_same_resource() -> None:
+    asked = parse_request(b"GET /%7eu/%d0%2f? HTTP/1.1\r\n\r\n", "127.0.1.1")
+    assert asked is not None and asked.path == "/~u/%D0%2F"
+
+
 # The name server, without a socket
 
 
