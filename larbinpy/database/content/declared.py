@@ -4,6 +4,7 @@ JSON-LD: the objects that a page declares of itself, and what can be read from t
 """
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -52,13 +53,41 @@ def objects(scripts: Iterable[str]) -> list[Any]:
         room -= len(text)
         if room < 0:
             break
-        try:
-            # Line breaks within strings are a frequent fault.
-            value = json.loads(text.strip().rstrip(";"), strict=False)
-        except (ValueError, RecursionError):
-            continue
-        found += _opened(value)
+        for value in _values(text.strip().rstrip(";")):
+            found += _opened(value)
     return found[:_MOST_OBJECTS]
+
+
+#: Frequent faults: comments around a script, commas before its ends, backslashes that escape
+#: nothing. Line breaks within texts are another one.
+_FAULTS = re.compile(
+    r"^\s*(?://)?\s*(?:<!--|<!\[CDATA\[|/\*.*?\*/)(?:\s*//<!\[CDATA\[)?|(?://)?\s*(?:-->|\]\]>|/\*.*?\*/)\s*$"
+    r"|,(?=\s*[}\]])|\\(?![\"\\/bfnrtu])"
+)
+#: What is read of an object that no parser takes.
+_DATES = re.compile(r'"(datePublished|dateModified|dateCreated)"\s*:\s*"([^"]{4,40})"')
+
+
+def _values(text: str) -> list[Any]:
+    """The values of a script: one, several behind each other, or what can be read of it."""
+    try:
+        return [json.loads(text, strict=False)]
+    except RecursionError:
+        return []
+    except ValueError:
+        pass
+    decoder, at = json.JSONDecoder(strict=False), 0
+    found: list[Any] = []
+    text = _FAULTS.sub("", text).strip()
+    try:
+        while at < len(text) and len(found) < _MOST_OBJECTS:
+            value, at = decoder.raw_decode(text, at)
+            found.append(value)
+            at += len(text[at:]) - len(text[at:].lstrip(" \t\r\n;,"))
+    except (ValueError, RecursionError):
+        said = dict(reversed(_DATES.findall(text)))
+        return [*found, {"@type": "CreativeWork", **said}] if said else found
+    return found
 
 
 def kept(found: list[Any]) -> list[Any]:
@@ -81,12 +110,24 @@ def _opened(value: Any) -> Iterator[Any]:
                 yield from (inner for inner in graph if isinstance(inner, dict))
             else:
                 yield each
+            for name in _ABOUT:
+                if isinstance(inner := each.get(name), dict) and "@type" in inner:
+                    yield inner
+
+
+#: Properties of a page whose value is the article on it.
+_ABOUT = ("mainEntity", "mainEntityOfPage")
 
 
 def pages(found: Iterable[Any]) -> list[Any]:
-    """Those of the objects that are about the page itself; articles before plain pages."""
+    """Those of the objects that are about the page itself; articles first, plain pages last."""
     about = [each for each in found if not _PAGES.isdisjoint(types(each))]
-    return sorted(about, key=lambda each: any(name.endswith("Page") for name in types(each)))
+    return sorted(about, key=_rank)
+
+
+def _rank(fact: Any) -> int:
+    names = " ".join(types(fact))
+    return 0 if names.endswith(("Article", "Posting", "Report")) else 1 + ("Page" in names)
 
 
 def types(fact: Any) -> list[str]:
@@ -178,8 +219,8 @@ _CARDS = ("og:title", "twitter:title")
 _SITES = ("og:site_name", "application-name", "apple-mobile-web-app-title")
 _SUMMARIES = ("description", "og:description", "twitter:description", "dc.description")
 _AUTHORS = (
-    *("author", "article:author", "parsely-author", "citation_author", "dc.creator"),
-    *("dcterms.creator", "sailthru.author", "article:author_name", "byl"),
+    *("dc.creator", "dcterms.creator", "author", "article:author", "parsely-author"),
+    *("citation_author", "sailthru.author", "article:author_name", "byl"),
 )
 _IMAGES = ("og:image", "og:image:url", "og:image:secure_url", "twitter:image", "twitter:image:src")
 _PUBLISHED = (
@@ -196,7 +237,15 @@ _PUBLISHED = (
         "dc.date",
         "dcterms.date",
     ),
-    *("date", "article_date_original", "created"),
+    *("date", "article_date_original", "created", "article:published", "article:published_date"),
+    *("article:publicationdate", "article.created", "article:create_at", "date_published"),
+    *("date_created", "datecreated", "dateposted", "dc.created", "dc.date.publication"),
+    *("dc:created", "dc:date", "prism.publicationdate", "og:article:published", "og:pubdate"),
+    *("og:publish_date", "og:datepublished", "og:question:published_time", "og:regdate"),
+    *("originalpublicationdate", "displaydate", "mediator_published_time", "published_time"),
+    *("publish_time", "published-date", "publisheddate", "rnews:datepublished", "pdate", "ptime"),
+    *("shareaholic:article_published_time", "video:release_date", "vr:published_time"),
+    *("cxenseparse:recs:publishtime", "content_create_date", "twt-published-at", "gentime"),
 )
 _MODIFIED = (
     *("article:modified_time", "og:updated_time", "og:modified_time", "datemodified"),
@@ -206,6 +255,8 @@ _MODIFIED = (
 _COMMENTS = ("commentcount",)
 _CLICKS = ("interactioncount", "userinteractioncount")
 _LANGUAGES = ("content-language", "og:locale", "dc.language", "inlanguage")
+#: Those of which each has one of several names.
+_LISTS = frozenset(("citation_author", "dc.creator", "dcterms.creator"))
 _READ = frozenset(
     each
     for names in (_CARDS, _SITES, _SUMMARIES, _AUTHORS, _IMAGES, _PUBLISHED, _MODIFIED)
@@ -215,6 +266,9 @@ _READ = frozenset(
 _LONGEST_SUMMARY = 1000
 _LONGEST_URL = 8000
 _MOST_SCRIPTS = 100
+#: Before a name, if more than one word follows, and around one, as in the mail of feeds.
+_FROM = re.compile(r"^(?:by|von|par|por)\s(?=\S+\s\S)", re.IGNORECASE)
+_ADDRESS = re.compile(r"^\S+@\S+\s+\((.+)\)$")
 
 
 class Declared:
@@ -231,9 +285,13 @@ class Declared:
         if not content:
             return
         for attribute in ("property", "name", "itemprop", "http-equiv"):
-            name = get(attribute)
-            if name and (name := name.strip().lower()) in _READ:
-                self._metas.setdefault(name, content)
+            for name in (get(attribute) or "").lower().split():
+                if name.startswith("dc:"):
+                    name = f"dc.{name[3:]}"
+                if name in _READ:
+                    first = self._metas.setdefault(name, content)
+                    if name in _LISTS and content not in first and len(first) < LONGEST_AUTHOR:
+                        self._metas[name] = f"{first}, {content}"
 
     def script(self, text: str) -> None:
         """Take a script of JSON-LD."""
@@ -264,10 +322,10 @@ class Declared:
         """The language that `<meta>` or JSON-LD declares."""
         return self.first(_LANGUAGES)
 
-    def fill(self, out: Content, latest: str) -> str:
+    def fill(self, out: Content, latest: str, order: bool | None = None) -> str:
         """Fill `out` from all that was declared; return the URL of the image as it stands there.
 
-        Dates after `latest`, an ISO date, are not believed.
+        Dates after `latest`, an ISO date, are not believed; `order`: that of `dates.iso`.
         """
         about = pages(self.objects)
         publishers = (name_of(each.get("publisher")) for each in about)
@@ -277,10 +335,10 @@ class Declared:
         summary = self.first(_SUMMARIES) or text(about, "description", "abstract")
         out.summary = line(summary, _LONGEST_SUMMARY)
         out.author = self._author(about)
-        out.published = self._published(about, latest)
+        out.published = self._published(about, latest, order)
         modified = self._all(_MODIFIED)
         modified.append(text(about, "dateModified"))
-        out.modified = _first_date(modified, latest)
+        out.modified = _first_date(modified, latest, order)
         out.comments, out.clicks = counts((*about, *self.objects))
         if out.comments is None:
             out.comments = number(self.first(_COMMENTS))
@@ -293,19 +351,68 @@ class Declared:
         return image[:_LONGEST_URL].strip()
 
     def _author(self, about: list[Any]) -> str:
-        names = (*(name_of(each.get("author")) for each in about), *self._all(_AUTHORS))
+        said = (each.get("author", each.get("creator")) for each in about)
+        names = (*(name_of(self._resolved(each)) for each in said), *self._all(_AUTHORS))
         for name in names:
-            name = line(name, LONGEST_AUTHOR)
+            name = _ADDRESS.sub(r"\1", line(name, LONGEST_AUTHOR))
             # article:author is often the URL of a profile.
             if name and not name.startswith(("http://", "https://", "www.", "@")):
-                return name[3:] if name.lower().startswith("by ") else name
+                return _FROM.sub("", name)
         return ""
 
-    def _published(self, about: list[Any], latest: str) -> str | None:
+    def _resolved(self, value: Any) -> Any:
+        """A value, or the objects that it refers to by `@id`."""
+        if isinstance(value, list):
+            return [self._resolved(each) for each in value if not isinstance(each, list)]
+        if isinstance(value, dict) and "name" not in value and "@id" in value:
+            same = (each for each in self.objects if each.get("@id") == value["@id"])
+            return next((each for each in same if "name" in each), value)
+        return value
+
+    def _published(self, about: list[Any], latest: str, order: bool | None) -> str | None:
         candidates = self._all(_PUBLISHED)
         candidates.append(text(about, "datePublished", "uploadDate", "dateCreated"))
-        return _first_date(candidates, latest)
+        return _first_date(candidates, latest, order)
 
 
-def _first_date(texts: Iterable[str], latest: str) -> str | None:
-    return next(filter(None, (dates.iso(text, latest) for text in texts if text)), None)
+#: Characters of a byline, those of a name, and its words.
+LONGEST_BYLINE = 200
+_LONGEST_NAME = 60
+_MOST_NAMES = 6
+BY = re.compile(
+    r"^(?:(?:written|posted|published|reported|words|story|text|article|created|submitted)?\s*by"
+    r"|von|par|por|di|af|av|door|yazan|author|autore?|auteur|\u4f5c\u8005|\u6587|\u8bb0\u8005|\u8457\u8005)"
+    r"(?:\s*[:\uff1a\uff0f]\s*|\s+)",
+    re.IGNORECASE,
+)
+#: Where a name ends: signs, a date, and what follows in bylines.
+_NAME_ENDS = re.compile(
+    r"\s*(?:[|\u2022\xb7\u2013\u2014;\n\t/]|\s-\s|\s\d|\d{1,2}\s[A-Z]|,\s*(?=[a-z\d]|[A-Z][a-z]+\s*\d)"
+    r"|\s(?:on|in|at|from|for|published|posted|updated|edited|am|le|el|il)\s"
+    r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z.]*\s\d).*",
+    re.IGNORECASE | re.DOTALL,
+)
+_NO_NAME = re.compile(
+    r"[@#:!?\u00a9]|\b(?:share|follow|subscribe|comments?|read|the|view|all|more)\b", re.I
+)
+
+
+def by_whom(text: str) -> str:
+    """The names of a byline: "Ann Lee, Bo Ek" of "By Ann Lee, Bo Ek | 3 May"; empty for none."""
+    text = _NAME_ENDS.sub("", BY.sub("", text.strip()[:LONGEST_BYLINE].replace("\xa0", " ")))
+    text = " ".join(text.split()).strip(" ,.")
+    people = re.split(r",\s*|\s(?:and|und|et|y|e|en|och|og|&)\s", text)
+    if (
+        not text
+        or _NO_NAME.search(text)
+        or any(
+            len(each) > _LONGEST_NAME or len(each.split()) > _MOST_NAMES or each[:1].islower()
+            for each in people
+        )
+    ):
+        return ""
+    return line(text, LONGEST_AUTHOR)
+
+
+def _first_date(texts: Iterable[str], latest: str, order: bool | None) -> str | None:
+    return next(filter(None, (dates.iso(text, latest, order) for text in texts if text)), None)

@@ -24,7 +24,7 @@ from itertools import chain, islice
 from typing import NamedTuple
 
 import re2
-from turbohtml import Document, Element, Node, SelectorSyntaxError
+from turbohtml import Document, Element, Node, SelectorSyntaxError, Text
 
 #: Values of properties by their names, both in lower case.
 Declarations = dict[str, str]
@@ -542,7 +542,12 @@ class Sheets:
 
 
 #: What shows an element that is hidden: a tab, or a button that opens an answer.
-_OPENERS = "[aria-controls],[data-target],[data-bs-target]"
+_OPENERS = (
+    "[aria-controls],[data-target],[data-bs-target],[href^='#'][data-toggle],[href^='#'][role=tab]"
+    ",[href^='#'][data-bs-toggle]"
+)
+#: Names of what a click opens, and words of it.
+_OPENER = re.compile(r"accordion|collaps|toggle|expand|faq|question|spoiler", re.IGNORECASE)
 
 
 def remove_unseen(tree: Document, covered: Callable[[Element], object]) -> None:
@@ -585,14 +590,32 @@ def opened_by_click(tree: Document) -> Callable[[Element], bool]:
     names = {
         name
         for each in tree.select(_OPENERS)
-        for key in ("aria-controls", "data-target", "data-bs-target")
+        for key in ("aria-controls", "data-target", "data-bs-target", "href")
         for name in (each.attr(key) or "").replace("#", "").split()
     }
 
     def opened(element: Element) -> bool:
-        return element.attr("role") == "tabpanel" or element.attr("id") in names
+        if element.attr("role") == "tabpanel" or element.attr("id") in names:
+            return True
+        before = element.previous_sibling
+        while isinstance(before, Text) and before.data.isspace():
+            before = before.previous_sibling
+        return isinstance(before, Element) and (
+            is_opener(before) or any(map(is_opener, before.select("button,[role=button]")[:1]))
+        )
 
     return opened
+
+
+def is_opener(element: Element) -> bool:
+    """Whether a click on an element opens the text behind it."""
+    names = element.attrs
+    return (
+        "aria-expanded" in names
+        or "aria-controls" in names
+        or "data-toggle" in names
+        or _OPENER.search(element.attr("class") or "") is not None
+    )
 
 
 def styled(tree: Document) -> list[Styled]:

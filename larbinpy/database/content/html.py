@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from html import unescape
 from itertools import chain, islice
 from typing import Any
 
@@ -28,7 +29,7 @@ from larbinpy.database.content.content import (
     Outlink,
     line,
 )
-from larbinpy.database.content.declared import Declared
+from larbinpy.database.content.declared import BY, LONGEST_BYLINE, Declared, by_whom
 from larbinpy.database.content.language import language
 from larbinpy.database.content.main_text import Texts, split
 from larbinpy.parse import grammars
@@ -295,13 +296,19 @@ def _described(element: Element) -> str:
 #: `iter_elements` takes a third of the time of a selector.
 _TAGS = ("a", "area", "meta", "title", "desc", "h1", "html", "link", "script")
 _MOST_AUTHORS = 50
+#: Nodes after the heading among which a byline stands.
+_NEAR = 150
+#: Characters between the links of two authors.
+_LONGEST_AND = 5
 _AUTHOR = '[itemprop="author" i],[rel="author" i]'
-_HEADINGS = "h1,h2,h3,h4,h5,h6"
+_SHOWN = ("h1", "h2", "h3", "h4", "h5", "h6", "img")
 _PERMALINKS = "¶§🔗\ufe0e "
 #: The head of most pages is in their first elements; a title after more is one of a drawing.
 _MOST_FIRST_HEADINGS = 10
 #: Characters of main text that are enough to tell its language.
 _ENOUGH = 400
+#: Characters at both ends of it, and of the rest, that may say when it was published.
+_DATED = 1000
 
 
 def read_html(body: bytes, http_charset: str | None, url: str, latest: str) -> Content:
@@ -336,13 +343,14 @@ def read_tree(tree: Document, url: str, latest: str) -> Content:
     out = Content(charset=tree.encoding, canonical=found.canonical)
     out.noindex = found.robots.noindex
     out.links = list(found.links)
-    image = declared.fill(out, latest) or found.image
+    order = dates.day_first(found.lang or declared.language, url)
+    image = declared.fill(out, latest, order) or found.image
     if not out.author:
         out.author = _author(tree, found.first_headings)
     if out.published is None:
-        out.published = dates.in_tree(tree, url, latest)
+        out.published = dates.in_tree(tree, url, latest, order)
     out.image = resolver.resolve(image) if image else None
-    titles.card = line(declared.card, LONGEST_TITLE)
+    titles.card = line(_once_more(declared.card), LONGEST_TITLE)
     titles.site = out.site_name
     titles.headings = list(filter(None, map(heading, found.first_headings)))
     home = parse("/", url)
@@ -352,7 +360,7 @@ def read_tree(tree: Document, url: str, latest: str) -> Content:
     _cut(out, texts.main, texts.rest)
     spoken = out.text if len(out.text) >= _ENOUGH else "\n".join((out.title, out.text, out.rest))
     out.lang = language(spoken, (found.lang, declared.language))
-    shown = texts.node.select(f":is({_HEADINGS},img)")
+    shown = list(texts.node.iter_elements(_SHOWN))
     headings = [heading(each) for each in shown if each.tag != "img"]
     if not words_of(titles.title) <= words_of(out.title):
         headings.insert(0, titles.title)
@@ -360,6 +368,9 @@ def read_tree(tree: Document, url: str, latest: str) -> Content:
     out.images = resolver.images([each for each in shown if each.tag == "img"])
     # It needs as much time as a tenth of the rest, and not all who read a page need it.
     out.as_markdown = lambda: _markdown(texts, resolver.start)
+    if out.published is None:
+        said = f"{out.text[:_DATED]}\n{out.text[_DATED:][-_DATED:]}\n{out.rest[:_DATED]}"
+        out.published = dates.in_text(said, url, latest, order)
     return out
 
 
@@ -481,7 +492,7 @@ class _Elements:
 
     def _title(self, element: Element) -> None:
         if element.namespace is Namespace.HTML:
-            self.titles.title = self.titles.title or line(element.text, LONGEST_TITLE)
+            self.titles.title = self.titles.title or line(_once_more(element.text), LONGEST_TITLE)
         else:
             self._unseen.append(element)
 
@@ -500,7 +511,7 @@ class _Elements:
             self.image = element.attr("href")
 
     def _script(self, element: Element) -> None:
-        if (element.attr("type") or "").lower() == "application/ld+json":
+        if (element.attr("type") or "").lower().startswith("application/ld+json"):
             self.declared.script(element.text)
 
     def remove_unread(self) -> None:
@@ -513,6 +524,14 @@ class _Elements:
             element.clear()  # the link tells that its section has a heading
 
 
+#: What programs leave of a title that they escape twice; a name is one of HTML itself.
+_TWICE = re.compile(r"&(?:amp|quot|lt|gt|nbsp|#\d{2,5}|#x[\da-f]{2,4});", re.IGNORECASE)
+
+
+def _once_more(title: str) -> str:
+    return _TWICE.sub(lambda found: unescape(found[0]), title) if "&" in title else title
+
+
 def heading(element: Element) -> str:
     """The text of a heading, without the sign of its permalink."""
     # `to_text` has a blank where a line breaks.
@@ -521,16 +540,59 @@ def heading(element: Element) -> str:
 
 
 def _author(tree: Document, headings: list[Element]) -> str:
-    """The author that an element of the page names; links after the heading before others."""
+    """The authors that elements of the page name; those after the heading before others."""
     heading = headings[0] if headings else None
     found = tree.select(f"h1,{_AUTHOR}")[:_MOST_AUTHORS]
     at = found.index(heading) if heading in found else 0
     before = [each for each in found[:at] if each.attr("rel") is None]
     named = [each for each in (*before, *found[at:], *found[:at]) if each.tag != "h1"]
     own = [each for each in named if not dates.is_elsewhere(each, heading)]
-    for element in own or named:
-        author = (element.select_one('[itemprop="name"],a') or element).text
-        if author := line(author, LONGEST_AUTHOR):
+    authors = (line(_named(each), LONGEST_AUTHOR) for each in own or named)
+    return next(filter(None, authors), "") or _byline(tree, heading)
+
+
+def _named(element: Element) -> str:
+    """The name in an element that is about an author, and those in its like beside it."""
+    if element.tag == "a":
+        names = [element.text.strip()]
+        for each in element.next_siblings:
+            if isinstance(each, Element) and each.attr("rel") == element.attr("rel"):
+                names.append(each.text.strip())
+            elif isinstance(each, Element) or len(each.text.strip()) > _LONGEST_AND:
+                break
+        return ", ".join(dict.fromkeys(filter(None, names)))
+    text = (element.select_one('[itemprop="name"],a') or element).text
+    return by_whom(text) or text
+
+
+#: Names of what an author is named in, and of what is said of one elsewhere.
+_BYLINE = re.compile(
+    r"(?:(?<![a-z])|(?<=[a-z])(?=[BA]))(?:byline|author|authors|autor|auteur|writer)(?![a-z])", re.I
+)
+_BYLINES = ",".join(f"[class*={word} i]" for word in ("byline", "aut", "writer"))
+_NO_BYLINE = re.compile(
+    r"comment|(?<![a-z])(?:bio|box|info|about|avatar|img|image|photo|title)(?![a-z])", re.I
+)
+
+
+def _byline(tree: Document, heading: Element | None) -> str:
+    """The author in a byline: an element after the heading that is called so, or begins with by."""
+    near = [] if heading is None else list(islice(heading.following, _NEAR))
+    short = (
+        each for each in near if isinstance(each, Element) and len(each.text) <= LONGEST_BYLINE
+    )
+    called = tree.select(_BYLINES)[:_MOST_AUTHORS]
+    for each in chain(short, called):
+        if each.tag in ("script", "style", "h2", "h3", "nav", "button"):
+            continue
+        name, text = each.attr("class") or "", each.text.strip()
+        says = BY.match(text) is not None and each.tag not in ("a", "time")
+        is_called = _BYLINE.search(name) and not _NO_BYLINE.search(name)
+        if (
+            (says or is_called)
+            and (author := by_whom(text))
+            and not dates.is_elsewhere(each, heading)
+        ):
             return author
     return ""
 

@@ -43,6 +43,8 @@ _FREQUENT_SHARE = 7
 #: Characters in which they are counted, and the fewest words.
 _SOME = 400
 _LEAST = 20
+#: Where a text is in it but is said to be in another language, it is to be replaced: lorem ipsum.
+_PLACEHOLDERS = frozenset(("la",))
 #: Fewer characters are not enough to doubt a declaration.
 _ENOUGH = 200
 #: Confidence from which the detector is right nearly always. Pages with less are mixtures, such as
@@ -83,7 +85,7 @@ def language(text: str, declared: Iterable[str | None]) -> str | None:
     sure = found.confidence >= _SURE and (found.script not in _SHARED or len(sample) >= _ENOUGH)
     if named is None:
         return code if sure or len(sample) >= _ENOUGH else None
-    if named == code or not sure:
+    if named == code or not sure or code in _PLACEHOLDERS:
         return named
     if found.script in _SHARED and len(sample) > _LONGEST * len(_SENTENCE.findall(sample)):
         return named  # a list of names, which the detector is sure of, too

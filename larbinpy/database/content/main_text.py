@@ -18,7 +18,9 @@ from turbohtml import Document, Element, Node, PlainText, Text
 from larbinpy.database.content.content import CELL, lines
 from larbinpy.database.content.hidden import (
     Sheets,
+    Styled,
     hidden,
+    is_opener,
     opened_by_click,
     remove_unseen,
     styled,
@@ -132,11 +134,28 @@ _ALIKE = 2.0
 _POSTS = ("comment", "comments", "form")
 #: The elements of formulas have names of the menu that belongs to them.
 _FORMULA = "mjx-"
+_BUTTONS = ("button", "buttons", "btn", "actions")
+#: Ends of a question.
+_MARKS = ("?", "\uff1f", "\u061f")
+#: Boxes within a text that belong to it.
+_ASIDES = ("aside", "notice", "notices", "disclaimer")
+_TOLD = re.compile(
+    r"(?<![a-z])(?:admonition|callout|note|warning|tip|hint|caution|danger|important|notice--\w+"
+    r"|theorem|example|footnotes?)(?![a-z])",
+    re.IGNORECASE,
+)
 _QUESTIONS = "h1,h2,h3,h4,h5,h6,dt,summary,legend"
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 #: Words of an id for layout: more are those of a heading.
 _LAYOUT = 2
 _SLUG = re.compile(r"[\W_]+")
+#: Numbers of the lines of a program, which highlighters write beside it.
+_LINE_NUMBER = re.compile(r"line-?n|gutter|blob-num|ln-num", re.IGNORECASE)
+_IN_WORD = re.compile(r"[^\W_]{2}", re.ASCII)
+_UNPARTED = "pre,code,math,.katex,svg,kbd,h1,h2"
+_DIGITS = re.compile(r"[\s\d]*")
+_KEEPS_LINES = re.compile(r"white-space\s*:\s*(?:pre|break-spaces)", re.IGNORECASE)
+_IS_BLOCK = re.compile(r"display\s*:\s*(?:block|flex|grid|table|list-item)", re.IGNORECASE)
 
 
 class Texts(NamedTuple):
@@ -172,13 +191,16 @@ def split(tree: Document) -> Texts:
     body = next(tree.iter_elements("body"), None)
     if body is None:
         return Texts(lines(tree.to_text(_PLAIN), LONGEST), "", tree, [tree], [])
-    gone = _remove_hidden(tree, sheets, covered)
+    inline = styled(tree)
+    gone = _remove_hidden(tree, sheets, inline, covered)
     if scripted and gone:
         _show_hidden(body, gone)
     aside = Element("div")
     body.append(aside)
     aside.extract()  # an element that was in the tree takes others faster
     retagged = _part(body, aside)
+    _part_spans(body)
+    _shape(body, inline)
     for each in covered:
         _move(each, aside)
     prose = _prune(body, aside)
@@ -219,6 +241,74 @@ def _part(body: Element, aside: Element) -> list[tuple[Element, str]]:
     return retagged
 
 
+def _part_spans(body: Element) -> None:
+    """Part elements of a line that the layout parts: those that touch have classes of their own."""
+    for each in list(body.iter_elements("span")):
+        before = each.previous_sibling
+        if (
+            isinstance(before, Element)
+            and before.tag == "span"
+            and _IN_WORD.match(before.text[-2:])
+            and _IN_WORD.match(each.text[:2])
+            and before.attr("class")
+            and each.attr("class")
+            and each.closest(_UNPARTED) is None
+        ):
+            each.insert_before(Text(" "))
+
+
+def _shape(body: Element, inline: list[Styled]) -> None:
+    """Give lines to what has them by its style, and to programs those that elements make."""
+    for each, style in inline:
+        if "display" in style and each.tag == "span" and _IS_BLOCK.search(style):
+            each.tag = "div"
+        elif "white-space" in style and _KEEPS_LINES.search(style) and not _has_blocks(each):
+            each.tag = "pre"
+    for program in body.iter_elements("pre"):
+        cell = program.closest("td")
+        if cell is not None:
+            _free(cell)
+        for each in list(program.iter_elements(("br", "div", "p", "li", "tr", "span", "a"))):
+            if each.tag == "br":
+                each.insert_before(Text("\n"))
+                each.extract()
+            elif each.tag in ("span", "a"):
+                if _LINE_NUMBER.search(each.attr("class") or "") and _DIGITS.fullmatch(each.text):
+                    each.extract()
+            else:
+                _break_before(each)
+                each.tag = "span"
+
+
+def _has_blocks(element: Element) -> bool:
+    return any(
+        isinstance(each, Element) and each.tag not in INLINE and each.tag != "br"
+        for each in element.descendants
+    )
+
+
+def _break_before(element: Element) -> None:
+    """A line break before an element of a program, unless there is one, or it is the first."""
+    before = element.previous_sibling
+    if before is not None and not before.text.endswith("\n"):
+        element.insert_before(Text("\n"))
+
+
+def _free(cell: Element) -> None:
+    """Make a program of a table that has only its numbers of lines beside it, or nothing."""
+    row = cell.parent
+    table = cell.closest("table")
+    if table is None or not isinstance(row, Element):
+        return
+    cells = list(table.iter_elements("td"))
+    for each in cells:
+        if each != cell and _DIGITS.fullmatch(each.text):
+            each.extract()
+    if sum(1 for each in table.iter_elements("td")) == 1:
+        for each in (cell, row, *([row.parent] if isinstance(row.parent, Element) else ()), table):
+            each.tag = "div"
+
+
 def _raise(element: Element) -> None:
     """Part the number of a note from the word that it touches; x² stays one word."""
     place: Node = element
@@ -245,10 +335,11 @@ _FORMULA_TEXT = "mjx-assistive-mml"
 _Taken = tuple[Element, Node | None, Node | None]
 
 
-def _remove_hidden(tree: Document, sheets: Sheets, covered: list[Element]) -> list[_Taken]:
+def _remove_hidden(
+    tree: Document, sheets: Sheets, inline: list[Styled], covered: list[Element]
+) -> list[_Taken]:
     """Remove what CSS hides, and return it; add what a click shows to `covered`."""
     taken: list[_Taken] = []
-    inline = styled(tree)
     opened = cache(lambda: opened_by_click(tree))
     for found in (hidden, unreadable):
         for each in list(found(tree, sheets, inline)):
@@ -340,12 +431,12 @@ def _prune(body: Element, aside: Element) -> Prose:
     What a tag or a role says is sure. Names, and tags that are also found around the text, count
     only where what goes by them leaves the text of the page.
     """
-    roles = [(each, each.attr("role") or "") for each in body.select("[role]")]
+    marked = body.select("[role],[itemprop=articleBody]")
+    roles = [(each, each.attr("role") or "") for each in marked]
     kept: set[Node] = set()
     for each in (
         *body.iter_elements(("h1", "main")),
-        *body.select("[itemprop=articleBody]"),
-        *(each for each, role in roles if role == "main"),
+        *(each for each, role in roles if role == "main" or each.attr("itemprop") == "articleBody"),
     ):
         kept.add(each)
         kept.update(each.ancestors)
@@ -358,8 +449,8 @@ def _prune(body: Element, aside: Element) -> Prose:
             and each.closest("body")
             and (each.tag != "header" or not each.closest("article,main"))
         ):
-            if each.tag == "button" and each.closest(_QUESTIONS):
-                each.tag = "span"  # it opens the answer
+            if each.tag == "button" and _opens_answer(each):
+                each.tag = "span" if each.closest(_QUESTIONS) else "div"
             else:
                 _move(each, aside)
     prose = Prose(body)
@@ -367,7 +458,11 @@ def _prune(body: Element, aside: Element) -> Prose:
     gone = {
         each: name
         for each, name in _named(body)
-        if each not in kept and name not in posts and not _continues_sentence(each)
+        if each not in kept
+        and name not in posts
+        and not _continues_sentence(each)
+        and not (name in _BUTTONS and _opens_answer(each))
+        and not (name in _ASIDES and _TOLD.search(each.attr("class") or ""))
     }
     if prose.spare(gone) < _FEW:
         largest = _LARGEST * len(body.text)
@@ -377,6 +472,18 @@ def _prune(body: Element, aside: Element) -> Prose:
         if each.closest(_PROGRAMS) == body:
             _move(each, aside)
     return prose
+
+
+def _opens_answer(button: Element) -> bool:
+    """Whether a button is a question, or the heading of what it opens."""
+    if button.closest(_QUESTIONS) is not None:
+        return True
+    if button.closest("nav,form,[role=tablist]") is not None or not is_opener(button):
+        return False
+    text, behind = button.text.strip(), button.next_sibling
+    while isinstance(behind, Text) and behind.data.isspace():
+        behind = behind.next_sibling
+    return text.endswith(_MARKS) or (behind is not None and len(behind.text) >= _PARAGRAPH)
 
 
 def _named(body: Element) -> Iterator[tuple[Element, str]]:

@@ -58,6 +58,8 @@ _BEGINNING = 300
 
 #: A line break of the source between characters of Chinese or Japanese, which CSS takes out.
 _WIDE = "\u2e80-\u312f\u3190-\uabff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff"
+_BLANKS = " \t\r\n"
+_IS_WIDE = re.compile(f"[{_WIDE}]")
 _BROKEN = re.compile(rf"\n(?<=[{_WIDE}]\n)\s*(?=[{_WIDE}])")
 
 
@@ -70,13 +72,17 @@ class Prose:
     def __init__(self, body: Element) -> None:
         self._body = body
         self._blocks: dict[Element, int] = {}
+        joint = _Joint()
         for node in body.descendants:
             if type(node) is Text:
                 text = node.data
                 if not text.isascii() and "\n" in text and _BROKEN.search(text):
                     text = _joined(node)
+                if joint.waits or not text.isascii():
+                    joint.take(node, text)
                 if len(text) >= _TEXT and not text.isspace():
                     self._add(node, text.strip())
+        joint.join()
         self._paths = {block: self._path(block) for block in self._blocks}
         self._within: dict[int, Counter[Element]] = {}
 
@@ -192,7 +198,9 @@ class Prose:
         )
         if len(list(islice(paragraphs, 2))) > 1:
             return True
-        return length >= _ONE and before <= _BEFORE_ONE and len(own) >= _ONE_SHARE * len(whole)
+        if length < _ONE or before > _BEFORE_ONE:
+            return False
+        return len("".join(own.split())) >= _ONE_SHARE * len("".join(whole.split()))
 
     def widened(self, element: Element, top: Element, dense: float) -> Element:
         """`element`, or one around it up to `top` that has more of the text beside it.
@@ -248,6 +256,43 @@ def _parts(element: Element) -> list[tuple[str, str | None]]:
         (each.tag, each.attr("class")) for each in element.children if isinstance(each, Element)
     ]
     return found if any(name for _, name in found) else []
+
+
+class _Joint:
+    """Joins lines of Chinese and Japanese that are broken where an element begins or ends."""
+
+    def __init__(self) -> None:
+        #: The last text, if it ends in a wide character, and what is between it and the next.
+        self.waits: Text | None = None
+        self._between: list[Text] = []
+        #: Texts whose blanks go: those at the beginning, or else at the end.
+        self._joined: list[tuple[Text, bool]] = []
+
+    def join(self) -> None:
+        """Take the line breaks out, when all texts have been taken."""
+        for node, at_start in self._joined:
+            node.data = node.data.lstrip(_BLANKS) if at_start else node.data.rstrip(_BLANKS)
+
+    def take(self, node: Text, text: str) -> None:
+        stripped = text.strip()
+        if not stripped:
+            self._between.append(node)
+            return
+        before, between = self.waits, self._between
+        if before is not None and not stripped[0].isascii() and _IS_WIDE.match(stripped[0]):
+            gap = before.data[len(before.data.rstrip()) :] + text[: -len(text.lstrip())]
+            gap += "".join(each.data for each in between)
+            if "\n" in gap and _block_of(before) == _block_of(node):
+                self._joined += [(before, False), (node, True), *((each, True) for each in between)]
+        self.waits = node if _IS_WIDE.match(stripped[-1]) else None
+        self._between = []
+
+
+def _block_of(node: Node) -> Node | None:
+    block = node.parent
+    while isinstance(block, Element) and block.tag in INLINE:
+        block = block.parent
+    return None if isinstance(block, Element) and block.tag in ("pre", "textarea") else block
 
 
 def _joined(node: Text) -> str:

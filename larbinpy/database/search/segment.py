@@ -434,8 +434,16 @@ class Inner(NamedTuple):
 
 
 #: A name whose words begin with capital letters: textDraw, XMLHttpRequest.
-_CAMEL = re.compile(r"[A-Za-z]*[a-z][A-Z][A-Za-z]*")
-_HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_CAMEL = re.compile(
+    r"(?<![^\W_])(?:(?=[A-Z\d]*[a-z])[A-Za-z\d]*[a-z\d][A-Z][A-Za-z\d]*|[A-Za-z]*[a-z]{3}\d{1,4}(?![^\W_]))"
+)
+_HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+#: A number with its unit: 10km, 1.5GB.
+_MEASURE = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)([A-Za-z\xb5]{1,3})(?!\w)")
+#: A word whose letters have dots, U.S.A. and Ph.D., and one that ends as names of programs do.
+_DOTTED = re.compile(
+    r"(?<![\w.])(?:(?:[A-Za-z]{1,2}\.){2,6}[A-Za-z]?(?!\w)|[A-Za-z]{2,20}\.(?:js|JS|net|NET|io)(?![\w.]))"
+)
 #: A number whose thousands are separated: 1,234,567 and 1.234.567, 12,34,567 and 1 234 567.50.
 _NUMBER = re.compile(
     r"(?<![\w.,])(?P<whole>\d{1,3}(?P<mark>[.,'’ \u2009\u202f\xa0])(?:\d{2,3}(?P=mark))*\d{3})"
@@ -450,11 +458,19 @@ _BROKEN = re.compile(
     re.IGNORECASE,
 )
 #: A word with a hyphen or two, which many leave out: e-mail, wi-fi, utf-8, 0800-123-456.
-_HYPHENS = re.compile(r"(?<![\w-])[^\W_]{1,20}(?:-[^\W_]{1,20}){1,2}(?![\w-])")
+_HYPHENS = re.compile(
+    r"(?<![\w-])(?:[^\W_]{1,20}(?:-[^\W_]{1,20}){1,2}|\d{1,7}(?:-\d{1,7}){3,5}(?:-[\dX])?)(?![\w-])"
+)
+#: A word of Persian and its like, whose parts a joiner of no width keeps apart.
+_JOINED = re.compile("[^\\W_]+(?:\u200c[^\\W_]+)+")
 _APOSTROPHE = re.compile("['’]")
 #: Characters as their classes, by which places are found that may have such words.
 _SHAPES = bytes(
-    ord("A" if 65 <= code <= 90 else "a" if 97 <= code <= 122 else "0" if 48 <= code <= 57 else "'")
+    46
+    if code == 46
+    else ord(
+        "A" if 65 <= code <= 90 else "a" if 97 <= code <= 122 else "0" if 48 <= code <= 57 else "'"
+    )
     for code in range(256)
 )
 #: Characters before and behind a place; the words are shorter.
@@ -463,23 +479,43 @@ _AROUND = 80
 
 def within(text: str) -> Iterator[Inner]:
     """The words that people look for where an `alike` text has another: parts of names in
-    camelCase, numbers without separators, words without an apostrophe or a hyphen."""
+    camelCase, numbers without separators, words without an apostrophe, dots or a hyphen."""
     # A tenth of the time that the expressions would take for all of the text.
     shape = text.encode("latin-1", "replace").translate(_SHAPES)
-    for found in _around(_CAMEL, text, shape, b"aA"):
-        start = found.start()
-        for part in _HUMP.finditer(found[0]):
-            yield Inner(start + part.start(), start + part.end(), part[0])
-    for found in _around(_NUMBER, text, shape, b"0'000"):
+    for place in (b"aA", b"0A", b"a0"):
+        for found in _around(_CAMEL, text, shape, place):
+            yield from _humps(found)
+    for place in (b"0a", b"0A"):
+        for found in _around(_MEASURE, text, shape, place):
+            yield Inner(*found.span(), f"{found[1]} {found[2]}")
+    for place in (b"a.a", b"A.A", b"a.A"):
+        for found in _around(_DOTTED, text, shape, place):
+            yield Inner(*found.span(), found[0].replace(".", ""))
+    for found in _around(_NUMBER, text, shape.replace(b".", b"'"), b"0'000"):
         whole = _NOT_DIGIT.sub("", found["whole"])
         yield Inner(*found.span("whole"), whole)
         if found["part"]:
             yield Inner(*found.span(), f"{whole} {found['part']}")
+    if "\u200c" in text:
+        for found in _JOINED.finditer(text):
+            yield from (Inner(*found.span(), part) for part in found[0].split("\u200c"))
     for mark in "'’":
         for found in _around(_BROKEN, text, text, mark):
             yield Inner(*found.span("word"), _APOSTROPHE.sub("", found["word"]))
     for found in _around(_HYPHENS, text, text, "-"):
         yield Inner(*found.span(), found[0].replace("-", ""))
+
+
+def _humps(name: re.Match[str]) -> Iterator[Inner]:
+    """The words of a name, and its digits with the word before them: html5 of HTML5Parser."""
+    start, before = name.start(), ""
+    for part in _HUMP.finditer(name[0]):
+        place = start + part.start(), start + part.end()
+        yield Inner(*place, part[0])
+        if part[0].isdigit() and before:
+            yield Inner(place[0] - len(before), place[1], before + part[0])
+            yield Inner(start, place[0], name[0][: part.start()])
+        before = part[0]
 
 
 def _around(
@@ -713,7 +749,7 @@ def _bigrams(text: str) -> str:
     All pairs of neighbours are laid out at once, in UTF-32: a sixth of the time of making them
     one by one. Those with a line break are put right after it.
     """
-    text = text.strip("\n")
+    text = "\n".join(filter(None, text.split("\n"))) if "\n\n" in text else text.strip("\n")
     size = len(text)
     if not size:
         return ""
@@ -755,7 +791,7 @@ _NOT = re.compile(
     re.IGNORECASE,
 )
 #: The number of a version, which pages write with and without a "v".
-_VERSION = re.compile(r"^([vV]?)(\d+(?:\.\d+)+)$")
+_VERSION = re.compile(r"^([vV]?)(\d+(?:\.\d+)+(?:[-+.]\w+)*)$")
 
 
 def forms(
@@ -810,7 +846,7 @@ def _spellings(text: str) -> list[str]:
     """`text`, and other ways to write it: e-mail as email, Müller as Mueller and back, l'hôtel
     without its article, dont as don't, 2.4.1 as v2.4.1 and back."""
     found = [text, text.translate(_UMLAUTS)]
-    found += [_CLITICS.sub("", text), _NOT.sub(r"\1n't", text)]
+    found += [_CLITICS.sub("", text), _NOT.sub(r"\1n't", text), text.replace("\u200c", " ")]
     found += [each.word for each in within(alike(text)) if each[:2] == (0, len(text))]
     if version := _VERSION.match(text):
         found.append(version[2] if version[1] else f"v{text}")

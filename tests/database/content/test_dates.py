@@ -5,7 +5,7 @@ import turbohtml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.database.content.dates import from_mail, in_tree, iso
+from larbinpy.database.content.dates import day_first, from_mail, in_text, in_tree, iso
 
 LATEST = "2026-11-24"
 URL = "http://www.example.test/a/page"
@@ -46,6 +46,16 @@ URL = "http://www.example.test/a/page"
         ("ng\u00e0y 3 th\u00e1ng 5 n\u0103m 2024", "2024-05-03"),
         ("2024\ub144 5\uc6d4 3\uc77c", "2024-05-03"),
         ("3 May\u0131s 2024", "2024-05-03"),
+        ("3 KASIM 2023", "2023-11-03"),
+        ("3 \u039c\u0391\u03aa\u039f\u03a5 2024", "2024-05-03"),
+        ("3 \u092e\u0908 2024", "2024-05-03"),
+        ("3 \u043c\u0430\u0458 2024", "2024-05-03"),
+        ("3 \u0e1e.\u0e04. 2567", "2024-05-03"),
+        ("\u4ee4\u548c6\u5e745\u67083\u65e5", "2024-05-03"),
+        ("the 3rd of May, 2024", "2024-05-03"),
+        ("Mar 3, 2024", "2024-03-03"),
+        ("1714730400", "2024-05-03T10:00:00Z"),
+        ("1714730400000", "2024-05-03T10:00:00Z"),
         ("Version 3 Released 2024", None),
         ("30. Februar 2024", None),
         ("2025-02-30", None),
@@ -100,6 +110,13 @@ def test_dates_of_mail_are_read(text: str, expected: str | None) -> None:
         "<h1>A</h1><div id=comments><time>2026-01-01</time></div><time>2025-06-13</time>",
         "<div class=comments><h1>A</h1><time>2025-06-13</time></div>",
         "<h1>A</h1><p class=date>Updated: June 13, 2025",
+        "<h1>A</h1><p class=date>Updated: June 19, 2025<p class=date>Published: June 13, 2025",
+        "<h1>A</h1><p class=meta-date>Updated June 19, 2025 | Published June 13, 2025",
+        "<h1>A</h1><p>Updated <time>2025-06-19</time>, first <time pubdate>2025-06-13</time>",
+        "<h1>A</h1><abbr class=published title=2025-06-13>a year ago</abbr>",
+        "<h1>A</h1><span class=date data-timestamp=2025-06-13>a year ago</span>",
+        "<h1>A</h1><p class=event-date>On 12 June 2026<p class=date>Posted June 13, 2025",
+        "<p class=current-date>June 17, 2025</p><h1>A</h1><p>Published: June 13, 2025",
     ],
 )
 def test_elements_show_dates(markup: str) -> None:
@@ -118,6 +135,9 @@ def test_elements_show_dates(markup: str) -> None:
         "<p class=last-modified-date>This page was last modified on <time>2025-10-17</time>",
         "<aside><time>2025-10-17</time></aside>",
         "<h1>A</h1><p>Text.<section id=comments><time>2025-10-17</time><p>Nice.</section>",
+        f"<h1>A</h1>{'<p>Text.' * 99}<div class=comment-list><p class=date>2025-10-17",
+        f"<h1>A</h1>{'<p>Text.' * 99}<div class=sidebar><p class=date>2025-10-17",
+        f"<h1>A</h1>{'<p>Text.' * 99}<div><a>What the other story says</a><time>2025-10-17",
         "<h1>A</h1><h2>2025-10-17</h2><p>It was 2025-10-17 in the morning when we left.",
     ],
 )
@@ -125,11 +145,47 @@ def test_dates_of_something_else_are_not_the_page_s(markup: str) -> None:
     assert in_tree(turbohtml.parse(markup), URL, LATEST) is None
 
 
+@pytest.mark.parametrize(
+    ("text", "lang", "host", "expected"),
+    [
+        ("03/05/2024", "en-GB", "a.test", "2024-05-03"),
+        ("03/05/2024", "en", "a.co.uk", "2024-05-03"),
+        ("05/03/2024", "en-US", "a.co.uk", "2024-05-03"),
+        ("05/03/2024", "en", "a.test", "2024-05-03"),
+        ("le 03/05/2024 \xe0 10h00", "fr", "a.test", "2024-05-03"),
+        ("03-05-2024", None, "a.it", "2024-05-03"),
+        ("03.05.24", "de", "a.test", "2024-05-03"),
+        ("03.05.98", "de", "a.test", "1998-05-03"),
+        ("03/05/2024", None, "a.test", None),
+    ],
+)
+def test_the_order_of_numbers_is_that_of_the_country(
+    text: str, lang: str | None, host: str, expected: str | None
+) -> None:
+    assert iso(text, LATEST, day_first(lang, f"http://{host}/")) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Posted on: 3 May 2024 by Ann", "2024-05-03"),
+        ("Ver\xf6ffentlicht am 3. Mai 2024", "2024-05-03"),
+        ("\u53d1\u5e03\u65f6\u95f4\uff1a2024-05-03 10:00", "2024-05-03"),
+        ("We met on 3 May 2024.", None),
+        ("Updated: 3 May 2024", None),
+    ],
+)
+def test_texts_say_when_they_were_published(text: str, expected: str | None) -> None:
+    assert in_text(f"First.\n{text}\nLast.", URL, LATEST, True) == expected
+
+
 def test_a_url_shows_a_date() -> None:
     tree = turbohtml.parse("<time>2025-06-14</time>")
     assert in_tree(tree, "http://www.example.test/2025/06/13/story.html", LATEST) == "2025-06-13"
     assert in_tree(tree, "http://www.example.test/2025/46/13/story.html", LATEST) == "2025-06-14"
     assert in_tree(tree, "http://www.example.test/", LATEST) is None
+    for path in ("2025/jun/13/a", "news/20250613/a.html", "a-20250613.html"):
+        assert in_tree(tree, f"http://www.example.test/{path}", LATEST) == "2025-06-13"
 
 
 @given(st.text(st.characters(codec="utf-8")) | st.from_regex(r"[\dTZ:/. +-]{0,40}"))

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +19,40 @@ def test_strings_may_have_line_breaks() -> None:
     text = '{"@type": "Article",\n"description": "One\n\ttwo", "datePublished": "2026-06-13"}'
     [found] = declared.objects([text])
     assert (found["description"], found["datePublished"]) == ("One\n\ttwo", "2026-06-13")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"@type": "Article", "datePublished": "2026-06-13",}',
+        '//<![CDATA[\n{"@type": "Article", "datePublished": "2026-06-13"}\n//]]>',
+        '<!-- {"@type": "Article", "datePublished": "2026-06-13"} -->',
+        '{"@type": "Article", "headline": "It\\\'s", "datePublished": "2026-06-13"}',
+        '{"@type": "Article", "headline": "A "b" c", "datePublished": "2026-06-13"}',
+        '{"@type": "Thing"} {"@type": "Article", "datePublished": "2026-06-13"}',
+        '{"@type": "WebPage", "mainEntity": {"@type": "Article", "datePublished": "2026-06-13"}}',
+    ],
+)
+def test_faults_of_scripts_do_not_hide_what_they_say(text: str) -> None:
+    about = declared.pages(declared.objects([text]))
+    assert declared.text(about, "datePublished") == "2026-06-13"
+
+
+@pytest.mark.parametrize(
+    ("byline", "expected"),
+    [
+        ("By Ann Lee | May 3, 2024", "Ann Lee"),
+        ("By Ann Lee and Bo Ek on 3 May", "Ann Lee and Bo Ek"),
+        ("Von Ann Lee", "Ann Lee"),
+        ("Written by: Ann Lee, published May 3, 2024", "Ann Lee"),
+        ("By Byron Abby", "Byron Abby"),
+        ("By the time the roof was done, the smith had gone to sleep", ""),
+        ("Share this", ""),
+        ("", ""),
+    ],
+)
+def test_bylines_name_people(byline: str, expected: str) -> None:
+    assert declared.by_whom(byline) == expected
 
 
 def test_articles_come_before_their_pages() -> None:

@@ -246,3 +246,55 @@ def test_the_main_text_as_markdown(html: str, expected: str) -> None:
     page = f"<body><nav><a href=/>Home</a></nav><main>{html}</main><footer>Imprint</footer>"
     out = read_html(page.encode(), "utf-8", "http://a.test/b/c", "2026-11-24")
     assert out.as_markdown() == expected
+
+
+@pytest.mark.parametrize(
+    ("markup", "expected"),
+    [
+        ("<h1>A</h1><p class=byline>By Ruth Writer</p>", "Ruth Writer"),
+        (
+            "<h1>A</h1><div class=post-meta>By <a href=/r>Ruth Writer</a> on May 3, 2024",
+            "Ruth Writer",
+        ),
+        ("<h1>A</h1><div class='author-name'>Ruth Writer</div>", "Ruth Writer"),
+        ("<h1>A</h1>by <a rel=author>Ruth</a> and <a rel=author>Tom</a>", "Ruth, Tom"),
+        ("<h1>A</h1><p>Text.<div class=comments><b class=comment-author>Ed</b></div>", ""),
+        (
+            "<meta name=citation_author content=Ruth><meta name=citation_author content=Tom>",
+            "Ruth, Tom",
+        ),
+        ("<meta name=author content='r@a.test (Ruth Writer)'>", "Ruth Writer"),
+        ("<meta property='dc:creator twitter:site_name' content='Ruth'>", "Ruth"),
+        (
+            '<script type=application/ld+json>{"@graph": [{"@type": "Article", "author":'
+            ' {"@id": "#p"}}, {"@type": "Person", "@id": "#p", "name": "Ruth"}]}</script>',
+            "Ruth",
+        ),
+    ],
+)
+def test_authors_are_named_in_many_ways(markup: str, expected: str) -> None:
+    assert content(markup).author == expected
+
+
+def test_a_title_that_was_escaped_twice_is_read_once_more() -> None:
+    assert content("<title>Fish &amp;amp; chips</title>").title == "Fish & chips"
+    assert content("<title>What &amp;copy; means</title>").title == "What &copy; means"
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "<pre>if x:<br>    y()</pre>",
+        "<pre><code><div class=line>if x:</div><div class=line>    y()</div></code></pre>",
+        "<pre><span style='display: block'>if x:</span>"
+        "<span style='display:block'>    y()</span></pre>",
+        "<div style='white-space: pre'>if x:\n    y()</div>",
+        "<table><tr><td class=linenos><pre>1\n2</pre></td>"
+        "<td class=code><pre>if x:\n    y()</pre></table>",
+        "<pre><span class=lineno>1</span>if x:\n<span class=lineno>2</span>    y()</pre>",
+    ],
+)
+def test_programs_have_the_lines_that_elements_make(program: str) -> None:
+    found = content(f"<p>The program:</p>{program}")
+    assert found.text == "The program:\nif x:\n    y()"
+    assert "```\nif x:\n    y()\n```" in found.as_markdown()

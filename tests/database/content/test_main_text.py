@@ -319,6 +319,46 @@ def test_no_change_of_the_tree_raises(tokens: list[str], sheet: str) -> None:
     split(document(f"<style>{sheet}</style>{''.join(tokens)}".encode(), "utf-8"))
 
 
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "<div><button aria-expanded=false>May I use it?</button><div class=panel>{}</div></div>",
+        "<div><div role=button class=accordion>May I use it?</div><div hidden>{}</div></div>",
+        "<h4><a class=btn href='#a' data-toggle=collapse>May I use it?</a></h4>"
+        "<div id=a hidden>{}</div>",
+        "<section><button class=accordion>On its use</button><div>{}</div></section>",
+    ],
+)
+def test_questions_are_text_and_the_answers_that_they_open_too(markup: str) -> None:
+    answer = "Fill the tank, wait for an hour and empty it again, then dry it."
+    found = read(f"<main><h1>T</h1>{STORY}{markup.format(answer)}</main>")
+    assert ("use it?" in found.main) or ("On its use" in found.main)
+    assert answer in found.main or answer in found.rest
+
+
+@pytest.mark.parametrize("name", ["admonition", "notice--warning", "callout", "footnotes"])
+def test_boxes_that_belong_to_a_text_are_of_it(name: str) -> None:
+    found = read(
+        f"<article><h1>T</h1>{STORY}<aside class='{name}'>Never open it.</aside></article>"
+    )
+    assert "Never open it." in found.main
+
+
+def test_what_the_layout_parts_is_apart() -> None:
+    line = "<span class=one>Ann</span><span class=two>May</span>"
+    program = "<code><span class=k>def</span><span class=n>ine</span></code>"
+    found = read(
+        f"<p>{line}</p><p>{program}</p><p><span style='display:block'>a</span><span>b</span>"
+    )
+    assert found.main == "Ann May\ndefine\na\nb"
+
+
+def test_lines_of_chinese_are_joined_across_elements() -> None:
+    broken = "\u7db2\u8def<b>\u722c\n</b>\u87f2<i>\u6280</i>\n<i>\u8853</i> \u5eab"
+    found = read(f"<p>{broken}</p><p>\u4e00\n<b>a</b></p>")
+    assert found.main == "\u7db2\u8def\u722c\u87f2\u6280\u8853 \u5eab\n\u4e00 a"
+
+
 def test_a_formula_is_there_once() -> None:
     katex = (
         f"<span class=katex><span class=katex-mathml>{FORMULA}</span>"
