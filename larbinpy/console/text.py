@@ -1,10 +1,8 @@
-"""Crawled text made harmless: for terminals, logs, pages and JSON lines.
+"""Text for terminals, logs, pages and JSON lines: crawled text made harmless, and numbers in words.
 
 Crawled text may contain escape sequences, line breaks and characters that change the reading
 direction. These are replaced by Python's escape sequences: the user sees them, and no terminal or
-browser acts on them.
-
-Output streams whose reader may exit: ``larbinpy crawl | head``, or a closed terminal.
+browser acts on them. `reader_may_leave` bears readers that exit: ``larbinpy crawl | head``.
 """
 
 import json

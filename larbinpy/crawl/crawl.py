@@ -1,7 +1,4 @@
-"""A crawl as an object: its configuration, its one run, and its report.
-
-The run of an assembled crawl: its turns, and its end.
-"""
+"""A crawl as an object: its configuration, its one run with its turns and end, and its report."""
 
 import os
 import sys

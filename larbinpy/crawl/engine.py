@@ -1,12 +1,11 @@
 """The engine: the turn of the loop, through all stages.
 
-The stages get the time at which the turn began. `Intake` alone reads the clock again, because
-waits count from the end of a transfer and because it works for a slice.
-
 As in Larbin's main loop, `Engine.turn` has one line for each stage. Each stage takes a bounded
-batch, and none calls another: they exchange URLs through the frontier's queues.
+batch, and none calls another: they exchange URLs through the frontier's queues. The stages get the
+time at which the turn began. `Intake` alone reads the clock again, because waits count from the end
+of a transfer and because it works for a slice.
 
-The work of each second of a crawl: Larbin's cron.
+`Housekeeping` is the work of each second of a crawl: Larbin's cron.
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -1,8 +1,7 @@
 """The mode of the engine, which commands and the end of the crawl change while it runs.
 
-The signal that a crawl must begin anew, from what its outputs have on the disk.
-
-The pause of a crawl while the disk is full.
+`DiskPause` pauses a crawl while the disk is full, and `Room` before it is (minFree). `Restart` says
+that a crawl must begin anew, from what its outputs have on the disk.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,8 +1,7 @@
 """The disk side of a crawl: its log, and its state with the checkpoints.
 
-Decides when the state of a crawl is saved, and makes a step of it between two turns.
-
-The sessions of logins as a part of the state: tokens and cookies, for their owner alone.
+`Saving` decides when the state is saved, and makes a step of it between two turns. `SavedSessions`
+are the sessions of logins as a part of the state: tokens and cookies, for their owner alone.
 """
 
 import json

@@ -1,6 +1,6 @@
-"""The plug of the calling program: its methods, with errors that say where they come from.
+"""The plug of the calling program, or one that the configuration names.
 
-A plug that the configuration names.
+Its methods are guarded: an error of theirs says where it comes from.
 """
 
 import os

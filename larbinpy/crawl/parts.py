@@ -1,10 +1,7 @@
-"""The settings by which the frontier treats each site, made from its configuration.
+"""The parts of a crawl that take several settings, made from its configuration.
 
-Makes the frontier of a crawl from its configuration.
-
-The crawl on the terminal that started it.
-
-The logins of loginFile. Their modules are loaded only by a crawl that has some.
+They are the frontier, the settings by which it treats each site, the logins of loginFile, whose
+modules are loaded only by a crawl that has some, and the display on the terminal.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,8 +1,6 @@
-"""The options of requests: what is sent to each site, and on which way.
+"""What is sent to each site, and on which way; which media types are fetched, by the headers.
 
-Which media types are fetched, decided from the headers before the body is received.
-
-The logins that seeds gave, each for its own origin, kept with the state of the crawl.
+`Logins` are those that seeds gave, each for its own origin, kept with the state of the crawl.
 """
 
 import json

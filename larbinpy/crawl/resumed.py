@@ -1,14 +1,14 @@
-"""URLs of earlier runs that are queued again at a resume, because what ended them has changed.
+"""What a resumed crawl does before its first request, and the cookies that it gets and leaves.
 
-They are read from the crawl log: those that a limit by site ended, once a limit is raised or
-removed; those that a failed login ended; and all URLs of a crawl that owes nothing and never got a
-reply, for instance because allowPrivate was off. It is done before the first checkpoint of the run.
-That saves the queues and the time up to which the log was read together, so after a kill no URL is
-lost or queued twice.
+`PutBack` queues URLs of earlier runs again, because what ended them has changed. They are read from
+the crawl log: those that a limit by site ended, once a limit is raised or removed; those that a
+failed login ended; and all URLs of a crawl that owes nothing and never got a reply, for instance
+because allowPrivate was off. It is done before the first checkpoint of the run. That saves the
+queues and the time up to which the log was read together, so after a kill no URL is lost or queued
+twice.
 
-Lines about cookies of a file that no site gets: of other hosts, expired, or with a tab.
-
-The cookies of a crawl in a file for other programs (saveCookies).
+`cookie_notes` tells which cookies of a file no site gets: of other hosts, expired, or with a tab.
+`CookieExport` writes those of a crawl for other programs (saveCookies).
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping

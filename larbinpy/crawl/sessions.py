@@ -1,8 +1,6 @@
-"""The sessions of the sites of loginFile, while a crawl runs.
+"""The sessions of the sites of loginFile, while a crawl runs, and what they change in requests.
 
-The links that logins leave out, for looks at a crawl that does not run.
-
-The options of requests to a site with a login.
+`LoginLinks` are the links that logins leave out, for looks at a crawl that does not run.
 """
 
 import re

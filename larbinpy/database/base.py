@@ -1,10 +1,7 @@
-"""The answers of a content database, and where it is: a file, or mysql://[USER@]HOST[:PORT]/NAME.
+"""What all kinds of content database share: where one is, its answers, its index and its tables.
 
-The columns of the full-text index, and the tokens of a page in them.
-
-Conditions on the words of a page, as each kind of database compiles them.
-
-The tables of a database, as the rules of writing use them.
+A database is a file, or mysql://[USER@]HOST[:PORT]/NAME. `AllOf`, `AnyOf` and `Within` are
+conditions on the words of a page, which each kind compiles to its own language.
 """
 
 import re

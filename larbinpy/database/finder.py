@@ -1,10 +1,7 @@
 """Answers questions from a database of any kind; it reads only.
 
-Several databases, such as those of the nodes of a crawl, as one that is read.
-
-Answers to a query on their way from one process to another: JSON of bounded size.
-
-The answers of several databases to one query as one answer.
+`SeveralFinders` reads several databases, such as those of the nodes of a crawl, as one. Answers go
+from one process to another as JSON of bounded size.
 """
 
 import heapq

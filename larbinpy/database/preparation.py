@@ -1,11 +1,8 @@
-"""Prepares pages for the writer of a database: all that costs time.
+"""Prepares pages for the writer of a database, read, segmented and compressed: all that costs time.
 
-The tokens of a page, by the columns of the index.
-
-The same function makes them when a page is prepared and when it leaves the index again: an index
-without contents forgets a page only if it is given exactly the tokens that it has.
-
-A page as the writer of a database takes it: read, segmented and compressed.
+`page_tokens` makes the tokens of a page, by the columns of the index, when it is prepared and when
+it leaves the index again: an index without contents forgets a page only if it is given exactly the
+tokens that it has.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Finds the pages of a query, best first, in bounded time; asks the index of a database only.
+"""Finds the pages of a query, best first, in bounded time, and the hits as they are shown.
 
 A page matches if it has all words. The score is that of BM25 over all columns. A page with all
 words in its title and the links to it has the score of these columns added. Pages that are named
@@ -9,7 +9,8 @@ words that are frequent everywhere, count in titles and links only: the whole li
 them is read for each count and for each score. If no page has all words, those with most of them
 are ranked.
 
-The hits of a search as they are shown; the same SQL for all kinds of database.
+The index of a database is asked alone; `HitReader` then reads the hits, with the same SQL for all
+kinds of database.
 """
 
 from collections import Counter

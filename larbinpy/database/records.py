@@ -1,6 +1,6 @@
-"""Reads again what is stored of a page; the same SQL for all kinds of database.
+"""Reads again what is stored of a page; the filters of a query as conditions on the table `page`.
 
-The filters of a query as conditions on the table `page`.
+The SQL is the same for all kinds of database.
 """
 
 import json

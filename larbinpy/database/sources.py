@@ -1,27 +1,14 @@
 """Pages that earlier crawls and other programs left on the disk, as a database takes them.
 
-A page in a file of its own, without the headers that it came with.
+`find` finds the sources (`PageSource`) in the files and folders that the user names:
 
-The interface of a source of pages.
-
-The numbered files of save mode as a source of pages: dNNNNN/fNNNNN and dNNNNN/index.
-
-WARC files as a source of pages.
-
-A response with status 2xx is a page. One that is 404, 410 or a redirect says that its URL answered
-without one. A revisit record says that the payload was the same as that of an earlier record,
-whose page is then given again, with the URL and the date of the revisit. robots.txt files, which
-archives keep for replay, are no pages.
-
-The places of payloads in WARC files, for records that refer to one.
-
-A mirror of HOST/path as a source of pages: the path of a file shows its URL.
-
-The URLs of the paths in a plain mirror: `output.mirror.paths` the other way round.
-
-A mirror that browses offline as a source of pages: its catalog has the URL of each file.
-
-The sources in the files and folders that the user names.
+- `SavedFiles`: the numbered files of save mode, dNNNNN/fNNNNN and dNNNNN/index.
+- `WarcFile`: a response with status 2xx is a page. One that is 404, 410 or a redirect says that its
+  URL answered without one. A revisit record says that the payload was the same as that of an
+  earlier record, whose page is then given again, with the URL and the date of the revisit.
+  robots.txt files, which archives keep for replay, are no pages.
+- `Mirror`: the path of a file, HOST/path, shows its URL: `output.mirror.paths` the other way round.
+- `Browsable`: a mirror that browses offline; its catalog has the URL of each file.
 """
 
 import errno

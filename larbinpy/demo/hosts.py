@@ -1,11 +1,8 @@
-"""The hosts of the demo web: one short function for each host or group of hosts.
+"""The hosts of the demo web, also those that are hard to read: charsets, markup, types, odd URLs.
 
-The path of every page that a crawler must not reach contains "hidden", and that of every
-missing page "missing". Tests check this, so that a typo here is not taken for intent.
-
-The small files of the demo web, generated: pictures, sound, XML, CSS.
-
-Hosts of the demo web that are hard to read: charsets, markup, file types, odd URLs.
+One short function makes each host or group of hosts, and generates its small files: pictures,
+sound, XML, CSS. The path of every page that a crawler must not reach contains "hidden", and that of
+every missing page "missing". Tests check this, so that a typo here is not taken for intent.
 """
 
 import re

@@ -1,19 +1,16 @@
-"""A small HTTP/1.1 server on loopback for the demo web, and its control port.
+"""The servers of the demo web on loopback, HTTP and DNS, and the truth about a crawl of it.
 
-Tests run the crawler against it, so it follows HTTP/1.1 (RFC 9112) in all that a client
+Tests run the crawler against `WebServer`, so it follows HTTP/1.1 (RFC 9112) in all that a client
 observes: persistent connections, chunked bodies, HEAD, absolute-form targets (it is also a
-proxy for its own hosts).
+proxy for its own hosts). It has a control port.
 
-The name server of the demo: the names of the demo web, and NXDOMAIN for all others.
+`NameServer` has the names of the demo web, and NXDOMAIN for all others. It forwards no query, so a
+crawl through it can reach only the demo web. It can drop replies: the choice depends on the seed,
+the name and the number of queries for it, never on the order of arrival.
 
-It forwards no query, so a crawl through it can reach only the demo web. It can drop replies:
-the choice depends on the seed, the name and the number of queries for it, never on the order
-of arrival.
-
-The expected result of a crawl of the demo web, and its differences from a real one.
-
-It is computed from the description, not from bytes: nothing here parses a page or robots.txt,
-so it cannot repeat the crawler's mistakes.
+`Truth` is the expected result of a crawl, and its differences from a real one. It is computed from
+the description, not from bytes: nothing here parses a page or robots.txt, so it cannot repeat the
+crawler's mistakes.
 """
 
 import asyncio

@@ -4,13 +4,11 @@ A name is asked for its A records, and for AAAA if it has none. An alias whose t
 the reply is asked for in turn. The resolver reports events to a `Lookup` and carries out the
 `Verdict` that it returns.
 
-Which addresses are on the public internet.
-
-A crawled name may point anywhere, including into the crawler's own network. The tables are the
-IANA special-purpose registries (RFC 6890 and its updates), read strictly: an address that is not
-plainly global unicast is refused. `ipaddress.is_global` is not used, because Python's releases
-differ over it and 3.11 lets through 192.0.0.8, multicast, and the loopback address behind NAT64
-and 6to4 prefixes.
+`is_public` decides which addresses may be crawled, as a name may point anywhere, including into the
+crawler's own network. The tables are the IANA special-purpose registries (RFC 6890 and its
+updates), read strictly: an address that is not plainly global unicast is refused.
+`ipaddress.is_global` is not used, because Python's releases differ over it and 3.11 lets through
+192.0.0.8, multicast, and the loopback address behind NAT64 and 6to4 prefixes.
 """
 
 from enum import Enum

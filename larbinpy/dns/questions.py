@@ -3,25 +3,16 @@
 Questions go by UDP (RFC 1035). A reply counts only if it comes from the server that was asked, to
 the port the question was sent from, with its id and its question (RFC 5452), and in the same
 letter case if the server is known to keep that. Any other packet is counted and ignored, and the
-question stays open until its timeout. Then it is sent to the next server under a new id; each
-wait is longer than the last.
+question stays open until its timeout (`Awaited`). Then it is sent to the next server under a new
+id; each wait is longer than the last.
 
-Random octets for questions: ids, ports and the case of letters.
+The sender of a forged reply has to guess the port of the question (RFC 5452 section 4.5). So there
+are many `Ports`, each question takes one at random, and none is kept for long. The system chooses
+the numbers, at random among the free ones of its range (ip_local_port_range). The sockets are not
+connected: one serves all name servers of its family.
 
-The UDP sockets that questions are sent from, each on a random port.
-
-The sender of a forged reply has to guess the port of the question (RFC 5452 section 4.5). So
-there are many ports, each question takes one at random, and none is kept for long. The system
-chooses the numbers, at random among the free ones of its range (ip_local_port_range).
-
-The sockets are not connected: one serves all name servers of its family.
-
-Questions whose replies are awaited, by port and id and by when they time out.
-
-One question over TCP, for replies that do not fit into a datagram (RFC 7766).
-
-Each question has its own connection: they are rare, and a server may close an idle one at any
-time.
+A reply that does not fit into a datagram comes by TCP (RFC 7766). Each such question has a `Stream`
+of its own: they are rare, and a server may close an idle one at any time.
 """
 
 import errno

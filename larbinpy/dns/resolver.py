@@ -2,11 +2,8 @@
 
 Many names are asked for at a time, and each of them once, however often it is wanted. Literal
 addresses, names of the hosts file and cached names are answered at once; `questions` asks for the
-others in turn.
-
-The system's own configuration of names: its hosts file and its name servers.
-
-Messages to the user when no name server answers, and when one answers again.
+others in turn. The system says which hosts file and which name servers there are. The user is told
+when no name server answers, and when one answers again (`Outage`).
 """
 
 import random

@@ -1,8 +1,6 @@
-"""bondWidth: limits the bytes per second that all transfers together receive.
+"""bondWidth: limits the bytes per second that all transfers together receive, by a token bucket.
 
-While the token bucket is empty, the transfers under way are paused, and new ones are not begun.
-
-The limit on bytes per second: a token bucket over all transfers (bondWidth).
+While it is empty, the transfers under way are paused, and new ones are not begun.
 """
 
 from collections.abc import Mapping

@@ -1,13 +1,11 @@
-"""The cookie jar of a crawl: libcurl's own, shared by all handles, and bounded.
+"""The cookie jars of a crawl: one for all requests, and one for each site with a login.
 
-Netscape's format of cookies, which curl, wget and extensions of browsers write and read.
+A `Jar` is libcurl's own, shared by handles, and bounded. `SavedCookies` is a part of the state: a
+cookies.txt that is written anew if cookies changed.
 
-A line is a cookie: seven fields, separated by tabs. The fifth is the Unix time of its end, 0 if it
-ends with the session.
-
-The cookie jars of a crawl: one for all requests, and one for each site with a login.
-
-The cookie jar as a part of the state: a cookies.txt that is written anew if cookies changed.
+Files are in Netscape's format, which curl, wget and extensions of browsers write and read. A line
+is a cookie: seven fields, separated by tabs. The fifth is the Unix time of its end, 0 if it ends
+with the session.
 """
 
 import re

@@ -1,15 +1,9 @@
-"""libcurl's options for a request, in one place.
+"""The requests of a fetcher and their options for libcurl; libcurl's errors as outcomes of a page.
 
 An option is *common*, *shared* by all requests with the same `RequestOptions`, or *single*, set
 for every request whatever its value. A handle is reset when it changes from one `RequestOptions`
 to another, and after one with a spelling of its own (pycurl cannot unset a request target). So no
 option of one request remains in force for the next.
-
-The settings of a fetcher, its requests and their options.
-
-libcurl's errors as outcomes of a page.
-
-Versions of the libraries behind fetching.
 """
 
 import base64

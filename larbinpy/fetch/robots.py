@@ -1,17 +1,16 @@
 """robots.txt as a value: which agent may fetch which URL (RFC 9309), and how often.
 
 Bytes become ASCII lines, unknown lines are dropped, and for one agent only the lines of its own
-groups become rules, which bounds the work: n agents over m rules cost n + m lines, not n * m.
+groups become `Rules`, which bounds the work: n agents over m rules cost n + m lines, not n * m.
+
+A pattern of Allow or Disallow (sections 2.2.2 and 2.2.3) is a prefix of the path and query, in
+which "*" stands for any octets and a final "$" for their end. Both sides are compared octet by
+octet in one percent-encoded spelling. Of the patterns that match, the one decides that is longest
+as it is written, and Allow wins a tie.
 
 The library Protego does the same, but keeps the rules of all agents, in reference cycles with its
 parser: in a crawl of many sites, this would keep the garbage collector busy. The tests use it as
 the reference.
-
-Allow and Disallow patterns matched against the path of a URL (RFC 9309, 2.2.2 and 2.2.3).
-
-A pattern is a prefix of the path and query, in which "*" stands for any octets and a final "$"
-for their end. Both sides are compared octet by octet in one percent-encoded spelling. Of the
-patterns that match, the one decides that is longest as it is written, and Allow wins a tie.
 """
 
 from __future__ import annotations

@@ -2,12 +2,11 @@
 
 libcurl calls `header` and `write`, which return 0 to stop the transfer; libcurl then reports a
 write error. If the request is to be kept, it calls `debug` too. There is no socket and no clock:
-tests feed it by hand.
+tests feed it by hand. Where libcurl refuses what browsers show, a `RawExchange` reads the reply.
 
-Content codings of bodies that libcurl cannot decode, as most browsers decode them.
-
-libcurl knows no zstd here, and refuses a gzip file with anything after its first member. Servers
-send both even if `identity` is asked for. What is no such file at all has a wrong label.
+`decode` removes content codings that libcurl cannot, as most browsers do. libcurl knows no zstd
+here, and refuses a gzip file with anything after its first member. Servers send both even if
+`identity` is asked for. What is no such file at all has a wrong label.
 """
 
 import re

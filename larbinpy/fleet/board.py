@@ -3,15 +3,10 @@
 It lies beside the vault. Nothing on it is needed to keep what was fetched: after a fault the
 operator sees less for a while, or gives an order again.
 
-The answers of several nodes as one.
-
-The area around the seeds, kept the same on all nodes.
-
-`stay` and lockSite keep to the seeds and to what these redirect to, and each node finds others of
-them. So what widens the area is an entry in a log that all nodes share, and each entry is applied
-once on each node.
-
-The share of a node in limitPage, which is that of the whole crawl.
+`AreaLog` keeps the area around the seeds the same on all nodes. `stay` and lockSite keep to the
+seeds and to what these redirect to, and each node finds others of them. So what widens the area is
+an entry in a log that all nodes share, and each entry is applied once on each node. `PageShare` is
+the share of a node in limitPage, which is that of the whole crawl.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

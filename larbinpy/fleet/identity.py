@@ -1,19 +1,14 @@
-"""Which node this is: the crawl that its state belongs to, and the names of its sessions.
+"""Which node this is: the crawl that its state belongs to, the names of its sessions, its settings.
 
 A session is `NODE.SHARE-MARK`. The share is a name that each state gets when it is new: a session
 of the same node and the same share is an earlier one of this very node, which is dead, since the
-folder is locked. With another share it is another node of this name. The mark is that of a process.
+folder is locked. With another share it is another node of this name. The mark is that of a process:
+a node that was killed can do nothing any more, and nodes of its machine need not watch for seconds
+whether it is alive, as the system tells them. Those on other machines have to watch.
 
-The process of a session, as its name tells: nodes of one machine see that another has ended.
-
-A node that was killed can do nothing any more. Others on its machine need not watch for seconds
-whether it is alive: the system tells them. Those on other machines have to watch.
-
-Settings of a fleet: those that all nodes share are kept with the crawl, the others are a node's.
-
-The first node makes the crawl and shares its settings. A later one takes those, and may name none
-with another value: two nodes with different limits would not be one crawl. Only what its user wrote
-is compared, also if it is the default; what a command assumes is not.
+The first node makes the crawl and shares its settings (`shared`). A later one takes those, and may
+name none with another value: two nodes with different limits would not be one crawl. Only what its
+user wrote is compared, also if it is the default; what a command assumes is not.
 """
 
 import os

@@ -16,7 +16,7 @@ A block stays in the vault until all its lines are done. Where a slow site has s
 blocks, these are written again with empty lines for those that are done, so that lines keep their
 numbers.
 
-Lines on their way through the vault: packed, and sorted by the shard that they go to.
+`pack` makes the text in which lines go through the vault.
 """
 
 from array import array

@@ -1,16 +1,14 @@
 """A node of a fleet: joins the crawl, owns shards, and keeps their truth in the vault.
 
-What makes a session doubtful ends it: it is gone from the members, a commit of it was refused, or
-the vault may have forgotten what it had acknowledged. Then the node forgets all but its outputs and
-joins anew, under another name. A connection that was merely lost ends nothing: what is unanswered
-is sent again.
-
-The shards of a session: it looks which ones to have, takes and loads them, and leaves them.
-
-The exchange of a session with the vault: rounds go out, and letters come in. A round is sent again
-until all of it is in the vault.
-
-Keeps the vault small: reads blocks with few owed lines, for the journal to thin them out.
+- `Node` joins. What makes its session doubtful ends it: it is gone from the members, a commit of it
+  was refused, or the vault may have forgotten what it had acknowledged. Then the node forgets all
+  but its outputs and joins anew, under another name. A connection that was merely lost ends
+  nothing: what is unanswered is sent again.
+- `Ownership` looks which shards to have, takes and loads them, and leaves them.
+- `Exchange` sends rounds to the vault and takes letters from it. A round is sent again until all of
+  it is in the vault.
+- `Thinning` keeps the vault small: it reads blocks with few owed lines, for the journal to thin
+  them out.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set

@@ -1,8 +1,7 @@
 """Hosts to shards, and shards to the sessions that should own them: the same rule on every node.
 
-Which shards this session has, and which it takes or leaves next.
-
-Is all done, everywhere?
+`Holding` says which shards a session has, and which it takes or leaves next. `EndProof` proves that
+all is done, everywhere.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence, Set

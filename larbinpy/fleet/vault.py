@@ -5,10 +5,8 @@ answer, or with an `Away` if the connection ended before the answer came. After 
 may have been executed, may not have been, or may even be executed later: the connection's last
 bytes can be under way. So all writes that matter are fenced by the owner and the number of a shard.
 
-A session: a name under which a node is a member once, and its questions to the vault.
-
-The sessions that are alive, and until when others certainly take this session for alive.
-
+A `NodeSession` is a name under which a node is a member once, and its questions to the vault.
+`Members` are the sessions that are alive, and until when others certainly take this one for alive.
 No clock is shared. A session is certain for some seconds after it sent a beat that was answered;
 others bury it only after its counter stood still for longer, by their own watching.
 """

@@ -1,12 +1,12 @@
 """The ordered rules of a crawl (`accept`, `reject`): the first that matches a URL decides.
 
 Media type and size are known only once the headers are there, and depth and hops only for a link
-on a page. Until then, a rule that tests them is open: it may match.
+on a page. Until then, a rule that tests them is open: it may match. `LiveRules` are those in force
+while a crawl runs: those of the operator's console before the configured.
 
-Many patterns of URLs at once: which of them match a URL, in a time that most do not lengthen.
-
-Most globs have a whole segment that each URL they match must have, too: `**/old/**` has `old`. A
-dict finds them by the segments of the URL, as ad blockers find their filters by words; a glob is
+`UrlPatterns` says which of many patterns match a URL, in a time that most do not lengthen. Most
+globs have a whole segment that each URL they match must have, too: `**/old/**` has `old`. A dict
+finds them by the segments of the URL, as ad blockers find their filters by words; a glob is
 tested only where its rarest segment is there. Other globs and all regular expressions are tested
 together (`re2.Set`).
 
@@ -16,8 +16,6 @@ not fit in its memory even after it was emptied, the set reports no match at all
 136). So each set has a pattern that matches everything: if that is missing from the answer, the
 patterns are tested one by one, which never fails. The same is done if a set is too large to be
 compiled.
-
-The rules in force while a crawl runs: those of the operator's console before the configured.
 """
 
 import re

@@ -1,10 +1,6 @@
-"""The robots.txt files in force, compressed, for any number of sites.
+"""NamedSite: one scheme, host and port, with its queues, its state and its robots.txt.
 
-A matcher takes some 300 bytes a rule, compressed text a sixth of that or less. So each site
-has its robots.txt compressed, and only recently used files have a matcher as well. Sites with
-the same text, which is common because it comes from the same software, share both.
-
-The states of a site, from its first URL to OPEN and back.
+A site goes from its first URL to OPEN and back:
 
     NEW --wanted--> RESOLVING --address--> ROBOTS --rules--> OPEN --stale--> RESOLVING
                     RESOLVING --no_address--> WAITING
@@ -25,7 +21,10 @@ open site no longer answers, it is closed for a while; a later URL opens it agai
 the crawl exists, the sites are closed without further tries. A site whose logins have
 failed is closed for a day.
 
-NamedSite: one scheme, host and port, with its queues and its state.
+A matcher of robots.txt takes some 300 bytes a rule, compressed text a sixth of that or less. So
+each site has its robots.txt compressed, and only recently used files have a matcher as well
+(`RobotsCache`). Sites with the same text, which is common because it comes from the same software,
+share both.
 """
 
 import re

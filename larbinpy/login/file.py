@@ -1,6 +1,4 @@
-"""Reads a table of loginFile, and notes all that is wrong with it.
-
-Reads loginFile: TOML, with a table ``[[login]]`` for each site.
+"""Reads loginFile: TOML, with a table ``[[login]]`` for each site; notes all that is wrong with it.
 
 An error names the file, the number of the table, its site and the key, and shows no secret.
 """

@@ -1,20 +1,13 @@
-"""Judges whether a page is one of a session.
+"""Judges whether a page is one of a session, and which links end one.
 
-Counts of texts, bounded: those that were counted least recently are forgotten.
+`marker` reads a text, or a regular expression between slashes, that tells pages of a session apart.
+`LoginPages` are the addresses of a site's login pages: the one in loginFile, and those that it
+redirects to.
 
-Markers: texts, or regular expressions between slashes, that tell pages of a session apart.
-
-The addresses of a site's login pages: the one in loginFile, and those that it redirects to.
-
-Tells links that end a session by their words, in the languages of most web pages.
-
-A part of the address (a folder, a file, a value of the query) or the text of the link must consist
-of such words and of fillers: ``/user/logout.php`` and "Log me out" end a session,
+`ends_session` tells links that end a session by their words, in the languages of most web pages. A
+part of the address (a folder, a file, a value of the query) or the text of the link must consist of
+such words and of fillers: ``/user/logout.php`` and "Log me out" end a session,
 ``/logout-bug-report`` and "How to log out" do not.
-
-The words of links that end a session, in the languages of most web pages.
-
-The links and buttons of a page whose text says that they end the session.
 """
 
 import re

@@ -1,6 +1,4 @@
-"""A login as loginFile has it.
-
-Secrets of loginFile: where they are, and that nobody else can read them there.
+"""A login as loginFile has it, and its secrets: where they are, and that nobody else can read them.
 
 Errors are ValueErrors of one line, without the secret.
 """

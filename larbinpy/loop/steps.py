@@ -1,10 +1,8 @@
 """Long work in steps, so that the loop can take its turns between them.
 
-Such work is a generator that yields every few milliseconds and returns the result.
-
-A slice of work: a part of a turn, after which sockets and ports are served again.
-
-Growing waits between tries of what may succeed later.
+Such work is a generator that yields every few milliseconds and returns the result. A `Slice` is the
+part of a turn that it may take, after which sockets and ports are served again. A `Backoff` has the
+growing waits between tries of what may succeed later.
 """
 
 from collections.abc import Callable, Generator, Iterable

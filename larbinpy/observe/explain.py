@@ -4,8 +4,6 @@ A URL in memory is found at once. A seen URL that is not in memory may be in the
 log, so both are searched alternately; the crawl continues between the steps. At the end, memory
 is searched again, in case the URL has moved meanwhile.
 
-The status of a URL, and the reason for it, from the memory of the frontier.
-
 Each answer has a ``state`` and a sentence, ``why``. If they apply, it also has ``ahead`` (number
 of URLs that come before), ``waits_for``, ``in_s`` (seconds until then), ``attempt`` (tries that
 were made), ``reason`` (an outcome), ``rule`` (the reason of a refusal: a keyword, trap, robots.txt

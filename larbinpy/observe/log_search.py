@@ -1,9 +1,8 @@
 """Finds the last line of the crawl log about a URL, in steps.
 
 The log of a long crawl has gigabytes. It is searched from its end, in pieces, for the bytes of
-the URL in question; only the line that is found is decoded.
-
-Finds the last line about a URL in the log files that were rotated away, in steps.
+the URL in question; only the line that is found is decoded. `search_rotated` goes on in the files
+that were rotated away.
 """
 
 import gzip

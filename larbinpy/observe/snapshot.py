@@ -1,12 +1,7 @@
 """The snapshot of a crawl, which status pages, ports and progress lines show; the final report.
 
-The totals of a crawl: the counts of this run and of the runs before it.
-
-The tables of sites on the status page: the busiest, the slowest and the suspended ones.
-
-The thing that a crawl waits for, in one sentence, for the progress line and the status page.
-
-It is found in constant time: a crawl of many sites is asked once a second, too.
+`Totals` are the counts of this run and of the runs before it. `waits_for` says in one sentence what
+a crawl waits for. It is found in constant time: a crawl of many sites is asked once a second, too.
 """
 
 import heapq

@@ -1,12 +1,6 @@
-"""Keyed 64-bit hashes of URLs, as the record of links stores them.
+"""The record of links, ``links.bin``, and that of a link check, ``check.txt``.
 
-The compiled module folds products, 4 ns a link. In Python that takes 2 us, and BLAKE2b 1 us, so a
-record begun without the module uses BLAKE2b. The record says which: each can be read and continued
-with and without the module.
-
-The record of links, ``links.bin``: for each page that was read, the URLs that it links to.
-
-The crawl log has one page for each URL, the first that linked to it. From this record
+The crawl log has one page for each URL, the first that linked to it. From the record of links
 `larbinpy report` knows all pages with a broken link. It has hashes instead of URLs, some 700 bytes
 for a page of 80 links: the report hashes the few URLs that are broken, and looks for them.
 
@@ -17,11 +11,12 @@ The file begins with `_MAGIC`, one byte for the kind of hash, and its random key
     4 + 4     length of the page's URL, and number of its links
     ...       its URL, then a hash of 8 bytes for each link
 
-with numbers in the byte order of the machine.
+with numbers in the byte order of the machine. The compiled module hashes by folding products, 4 ns
+a link. In Python that takes 2 us, and BLAKE2b 1 us, so a record begun without the module uses
+BLAKE2b. Each kind can be read and continued with and without the module.
 
-The record of a link check, ``check.txt``: how it judges, the parts of each page (``#name``) and
-those that it links to, and where in the page each link is. Each line is a word, the URL of the
-page, and JSON.
+A `CheckRecord` keeps how a check judges, the parts of each page (``#name``) and those that it links
+to, and where in the page each link is. Each line is a word, the URL of the page, and JSON.
 """
 
 import json

@@ -1,6 +1,6 @@
-"""The crawl log, ``crawl.jsonl``: a JSON object a line for each URL whose outcome is decided.
+"""The crawl log, ``crawl.jsonl``, a JSON object a line for each decided URL; and ``--report``.
 
-The report of ``--report``: one JSON object about the whole crawl.
+The report is one JSON object about the whole crawl.
 """
 
 import json

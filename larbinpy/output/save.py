@@ -1,4 +1,4 @@
-"""Save mode: pages in numbered files, as Larbin saved them.
+"""The outputs that know no paths: save mode (numbered files, as Larbin's), and stats mode.
 
 ``dNNNNN/fNNNNN`` holds a page, 2000 to a folder, and ``dNNNNN/index`` has a line
 ``number URL`` for each. Only the index counts: a file gets its line when it is complete, and
@@ -9,7 +9,7 @@ it has of them. Another crawl may have written to the same folder since. Each cr
 its name into the file ``.larbinpy-crawl`` before its first page; a resumed crawl that finds
 another name there removes nothing.
 
-Stats mode: counts pages by type, status, size and host, and keeps nothing else.
+`StatsOutput` counts pages by type, status, size and host, and keeps nothing else.
 """
 
 import os

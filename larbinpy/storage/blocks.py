@@ -3,9 +3,13 @@
 A line is *owed* while its URL must not be lost: until the outcome of the URL is decided, or the
 URL has been written to another block.
 
-A block is the unit of reading and writing: lines that share a queue, under a header with
-their number, size and checksum. Nothing in a file is ever changed. The state of a block is kept
-in memory, with a bit for each line, and is part of each checkpoint's mark:
+A block is the unit of reading and writing: lines that share a queue, under a header:
+
+    #LINES BYTES CHECKSUM QUEUE
+
+The checksum is CRC-32 of the rest of the header and the text, in hexadecimal. A block that does
+not agree with its header raises DamagedError, an OSError. Nothing in a file is ever changed. The
+state of a block is kept in memory, with a bit for each line, and is part of each checkpoint's mark:
 
     unread    its queue has not reached it yet
     open      read; some of its URLs are owed: with their sites, in flight, or on their way
@@ -15,13 +19,6 @@ in memory, with a bit for each line, and is part of each checkpoint's mark:
 A file whose blocks are all finished is deleted once no committed mark names it. So the cost of
 a checkpoint is that of the changes since the last one and of a copy of these bits; it does not
 depend on the number of queued URLs.
-
-The file format of a block: lines of URLs under a header.
-
-    #LINES BYTES CHECKSUM QUEUE
-
-The checksum is CRC-32 of the rest of the header and the text, in hexadecimal. A block that does
-not agree with its header raises DamagedError, an OSError.
 """
 
 import errno

@@ -1,10 +1,9 @@
-"""A Bloom filter: a set of texts with false positives, at 29 bits each for one in a million.
+"""Bounded memories: a Bloom filter, and a budget that evicts the least recently used things.
 
-A text that was added is always found; one that was not added is found with the probability for
-which the filter was made. Single texts cannot be removed (Bloom, "Space/Time Trade-offs in Hash
-Coding with Allowable Errors", CACM 13(7), 1970).
-
-A budget for cached things: the least recently used ones are evicted when it is exceeded.
+A text that was added to a `BloomFilter` is always found; one that was not added is found with the
+probability for which the filter was made, at 29 bits for each text for one in a million. Single
+texts cannot be removed (Bloom, "Space/Time Trade-offs in Hash Coding with Allowable Errors", CACM
+13(7), 1970).
 """
 
 from collections import OrderedDict

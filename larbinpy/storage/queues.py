@@ -1,12 +1,10 @@
-"""The queues of the store: one of new URLs, and one for each site with too many in memory.
-
-The store: the URLs that were not yet given to their sites, in queues on disk.
+"""The store: the URLs that were not yet given to their sites, in queues on disk.
 
 A new URL goes to the tail of a FIFO, ordinary or with priority. If its site has as many URLs in
-memory as allowed when its turn comes, the URL is set aside in a queue of its site, which is read
-again when the site has room. So each URL is written once, or twice if its site has many; none is
-taken and put back repeatedly, and a site with many URLs neither fills the memory nor delays
-others.
+memory as allowed when its turn comes, the URL is set aside in a queue of its site (`Backlogs`),
+which is read again when the site has room. So each URL is written once, or twice if its site has
+many; none is taken and put back repeatedly, and a site with many URLs neither fills the memory nor
+delays others.
 
 Kept in memory are the ends of the FIFOs, a bounded number of lines that were set aside or read
 again, some 300 bytes for each site with URLs set aside, and 8 to 16 for each of its blocks;

@@ -5,19 +5,14 @@ ten million.
 
 On disk there is a log of the fingerprints in the order in which they were added, in segments
 (``NAME.000007.log``), and from time to time an image of the table (``NAME.000008.table``), which
-saves reading the log before it. A cut writes all its fingerprints to the log, so an image holds
-none that the next cut does not hold.
+saves reading the log before it. An image is written a little at a time while the table changes, as
+in fuzzy checkpoints (Hagmann, 1986): it begins with a new segment of the log, and once it is
+durable, the state is the image and the log from that segment on. A cut writes all its fingerprints
+to the log, so an image holds none that the next cut does not hold.
 
-Numbered files with checksums, which grow at their end and are removed a little at a time.
-
-Files are read with read(2), not mapped: a page fault in the middle of a turn would wait for
-the disk, and a checksum over a mapping would read all of it anyway.
-
-Images: copies of the table of fingerprints on disk, which save reading the log before them.
-
-An image is written a little at a time while the table changes, as in fuzzy checkpoints (Hagmann,
-1986): it begins with a new segment of the log, and once it is durable, the state is the image and
-the log from that segment on.
+The files have checksums (`Extents`) and are removed a little at a time. They are read with read(2),
+not mapped: a page fault in the middle of a turn would wait for the disk, and a checksum over a
+mapping would read all of it anyway.
 """
 
 import os

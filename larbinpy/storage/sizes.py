@@ -1,7 +1,4 @@
-"""The sizes of the pieces in which queues and fingerprints are kept; tests have small ones.
-
-How much the frontier keeps in memory, and how much it does in one turn.
-"""
+"""How much the store and the frontier keep in memory and do in one turn; tests have small sizes."""
 
 from dataclasses import dataclass
 

@@ -1,20 +1,16 @@
 """The state of a crawl on disk, from which another run continues.
 
-Most parts of the state are files that grow. At a checkpoint each part returns its *mark*, which
-says how much of its files counts; once all of that is on the disk, `state.json`, which holds
-the marks, is replaced in one rename. So there is always one complete state, old or new.
-Anything in a file beyond its mark is the torn end of a crawl that was killed.
+Most parts of the state are files that grow (`Journal`), others are one file that is written anew
+under the next number when it has changed (`NumberedFile`). At a checkpoint each part returns its
+*mark*, which says how much of its files counts; once all of that is on the disk, `state.json`,
+which holds the marks, is replaced in one rename. So there is always one complete state, old or new.
+Anything in a file beyond its mark is the torn end of a crawl that was killed. `Checkpoints` are
+made in steps so that the crawl does not stop.
 
 A database whose commit is the checkpoint would not make this smaller. All code that keeps the small
 parts (cookies, sessions, probes, counts of sites, waits, options) is some 360 lines, and rows must
 become values as files do. Probes must outlast a kill between two checkpoints, which would undo a
 transaction.
-
-The schedule of checkpoints, which are made in steps so that the crawl does not stop.
-
-A part of the state that is one file, written anew under the next number if it has changed.
-
-A file that grows by pieces, which wait in memory for a moment: a part of the saved state.
 """
 
 import errno

@@ -3,10 +3,8 @@
 A command runs in steps, one in each turn of the loop, so that a long one does not stop the
 crawl: `explain` may search gigabytes of log, and `save` waits for the disk.
 
-The console's `watch`: a line for each URL as its outcome is decided.
-
-A watcher that reads too slowly loses lines and gets their number, so its memory and time are
-bounded.
+`Watchers` have a line for each URL as its outcome is decided. One that reads too slowly loses lines
+and gets their number, so its memory and time are bounded.
 """
 
 from collections import deque

@@ -1,20 +1,18 @@
-r"""The status server: read-only pages about a crawl, and the search of its database.
+r"""The status server: read-only pages about a crawl, the search of its database, and POST /control.
 
-It answers GET and HEAD, one request a connection, and closes each after ten seconds. Pages of
-other origins can make a browser send requests. So a request is refused if a browser may have been
-led to send it by a name that anyone may own (DNS rebinding), if it has an Origin or a
-Referer, or if the browser says that another site caused it (Sec-Fetch-Site), unless that leads the
-user here; a query from there fills in the form, but is not searched. `posting` handles POST,
-`finder_process` searches.
+It answers one request a connection, and closes each after ten seconds. Pages of other origins can
+make a browser send requests. So a GET or HEAD is refused if a browser may have been led to send it
+and its Host is not a name of this server (DNS rebinding), if it has an Origin or a Referer, or if
+the browser says that another site caused it (Sec-Fetch-Site), unless that leads the user here; a
+query from there fills in the form, but is not searched. `finder_process` searches.
 
-POST /control: the console's commands by HTTP, for clients on this machine with the token.
+`Posting` runs the console's commands by HTTP, for clients on this machine with the token:
 
     curl -H "Authorization: Bearer $(cat state/token)" -d 'command=pause' \
          http://127.0.0.1:8081/control
 
-A web page of another origin can make a browser send a POST here, even under a host name of its
-own (DNS rebinding). Therefore the Host must be a name of this server, an Origin must be that of
-this server, and the token, which no web page can read, is required. A GET never runs a command.
+The Host must be a name of this server, an Origin must be that of this server, and the token, which
+no web page can read, is required. A GET never runs a command.
 """
 
 import json

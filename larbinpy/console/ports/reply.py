@@ -1,8 +1,7 @@
-"""A reply of the status server, and the policies of its pages.
+"""A reply of the status server, the policies of its pages, and the token that controls a crawl.
 
-The token: a client that can read it may control the crawl by HTTP.
-
-A web page can make a browser send requests to this machine, but cannot read a file.
+A client that can read the file of the token may control the crawl by HTTP. A web page can make a
+browser send requests to this machine, but cannot read a file.
 """
 
 import os

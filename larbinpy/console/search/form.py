@@ -1,9 +1,4 @@
-"""The form of the Search page, the frame of its pages, and pages that have a message only.
-
-The query string of an address of the Search page as values, and back.
-
-A reply to a request, and the one that has a message in place of an answer.
-"""
+"""The Search page without hits: the form, its query string as values, and pages with a message."""
 
 import re
 from collections.abc import Mapping

@@ -1,10 +1,7 @@
-"""The reply to a request, made from the answers of a Finder.
+"""The process that answers searches: `python -m larbinpy.console.search.replies DATABASE...`.
 
-The page about changes: which pages are new, changed, gone, back or moved, the newest first.
-
-The changes as an Atom feed (RFC 4287), in parts that each name the next one (RFC 5005, 3).
-
-The process that answers searches: `python -m larbinpy.console.search.replies DATABASE...`.
+It makes whole replies of the answers of a Finder: the Search page, a stored page, the page about
+changes, and these as an Atom feed (RFC 4287), in parts that each name the next (RFC 5005, 3).
 
 A search may take a second, and stored text may be hostile or large, so none of it is handled in
 the loop of a crawl. The process reads requests from standard input, a line of JSON each: the path,

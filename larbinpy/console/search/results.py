@@ -1,7 +1,4 @@
-"""The Search page: hits with their snippets, facets, and what the query language offers.
-
-The stored page of a hit: its text, and all that the database has about it.
-"""
+"""The hits of a search, with snippets and facets, and the stored page of a hit."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple

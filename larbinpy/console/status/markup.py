@@ -1,10 +1,8 @@
 """HTML that is safe from injection: a str becomes markup only through `el`.
 
-The style sheet and the script that each page has inline, and the icon: files of this folder.
-
-The frame of all pages: head, title, navigation. It depends on nothing of a crawl.
-
-Values of a snapshot as text, and the lists and sections that pages are made of.
+Above it are the frame of all pages (`document`), which depends on nothing of a crawl, and the
+tables, lists and sections that pages are made of. The style sheet and the script that each page has
+inline, and the icon, are files of this folder.
 
 A snapshot may lack any key: a missing value is empty or a dash, never an error, as a page must
 not end the crawl.

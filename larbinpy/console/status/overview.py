@@ -1,13 +1,9 @@
-"""Sections of the overview: findings, speed and progress; also plots and histograms.
+"""The overview of a crawl: findings, speed, progress, plots, histograms and waiting URLs.
 
-The findings of the status page: the state of the crawl at a glance, from a snapshot.
-
-Sections about waiting URLs: the queues from the store to the network, and the sites.
-
-Charts in SVG, without scripts and style attributes (the Content-Security-Policy forbids both).
-
-A picture is stretched to the available width. Its text is HTML beside it, which is not stretched,
-and its label has the same content for screen readers.
+`findings` say at a glance how the crawl is doing. Charts are SVG, without scripts and style
+attributes (the Content-Security-Policy forbids both). A picture is stretched to the available
+width. Its text is HTML beside it, which is not stretched, and its label has the same content for
+screen readers.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -3,14 +3,6 @@
 A page is a list of sections, and a section is a function of the snapshot: to change a page,
 change the table `PAGES`. Crawled text passes only through `markup.el` and never becomes a
 link. A snapshot may lack any key; its value is then empty.
-
-Sections about decided URLs: counts of outcomes, the last URLs, the last failures.
-
-The section about broken links.
-
-Sections about the program: name resolution, process, configuration, outputs.
-
-The sections about the fleet that a crawl is a node of.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,10 +1,9 @@
-"""The clients of a crawl's input port and status page, for the commands.
+"""The clients of a crawl's input port, status page and log, for the commands.
 
 They run in processes of their own and may block, each time for at most `TIMEOUT`. The connection
 to the input port is read while it is written. Otherwise, if `seed` did not read refusals, each
-end could wait for the other one to read.
-
-Follows a log as ``tail -F`` does: by its name, so that it survives a rotation.
+end could wait for the other one to read. `follow_log` follows a log as ``tail -F`` does: by its
+name, so that it survives a rotation.
 """
 
 import json

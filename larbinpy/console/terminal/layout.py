@@ -1,6 +1,6 @@
 """The results of console commands as text; crawled text in them is made harmless.
 
-fetchInfo: a line for each decided URL, in Larbin's format.
+`FetchInfo` prints a line for each decided URL, in Larbin's format.
 """
 
 import json

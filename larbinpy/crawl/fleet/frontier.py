@@ -1,17 +1,13 @@
 """The frontier of a node: it takes the URLs of its own shards, and passes on the others.
 
 Each URL of its own has an *origin*, its place in the journal. A URL whose shard has gone to another
-node meanwhile is dropped as soon as it is met: the other node has it from Redis.
+node meanwhile is dropped as soon as it is met: the other node has it from Redis. Seeds go to the
+nodes that own their shards as letters, whoever gives them (`Seeding`), and the area around the
+seeds of a node widens the areas of the others (`SharedArea`).
 
-The area around the seeds of a node, which widens the areas of the other nodes, too.
-
-Seeds on their way to the nodes that own their shards: as letters, whoever gives them.
-
-The state of sites that goes with their shard: what was counted of them, and their waits.
-
-The state that belongs to a shard is noted in the journal when it changes, so that the next node
-continues with it. robots.txt, with its Crawl-delay, is fetched again by that node; cookies stay
-where they are.
+The state that belongs to a shard (`SiteState`: what was counted of its sites, and their waits) is
+noted in the journal when it changes, so that the next node continues with it. robots.txt, with its
+Crawl-delay, is fetched again by that node; cookies stay where they are.
 """
 
 from collections import defaultdict

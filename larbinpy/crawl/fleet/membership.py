@@ -1,15 +1,12 @@
 """A crawl as a node of a fleet: between the crawl's own parts and the deciders of the fleet.
 
-Politeness over all nodes: a request to an address waits for this node's turn there.
+`Fleet` joins: the crawl is looked for before the node is assembled, and then entered. The checks
+before a node makes or joins a crawl change nothing, except that a dead node of the same name is
+removed from the members.
 
-Hosts of several nodes may share an address. A turn is a key in Redis that one node has at a time:
-from before its request is opened until waitDuration after its end. Within this node, the frontier
-keeps the waits as it does alone.
-
-Joining a fleet: its crawl is looked for before the node is assembled, and then entered.
-
-The checks before a node makes or joins a crawl change nothing, except that a dead node of the same
-name is removed from the members.
+`Turns` is politeness over all nodes, whose hosts may share an address. A turn is a key in Redis
+that one node has at a time: from before its request is opened until waitDuration after its end.
+Within this node, the frontier keeps the waits as it does alone.
 """
 
 from array import array

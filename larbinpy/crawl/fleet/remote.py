@@ -1,16 +1,11 @@
-"""A crawl on Redis, for a command that is no node of it: to look, and to steer.
+"""A crawl on Redis, for a command that is no node of it: to look, to steer and to search.
 
-An order to all nodes, and their answers.
-
-A fleet as text for a terminal, and as JSON-able values.
-
-Searches of a whole crawl: `larbinpy search --join` gives nodes an order, and merges answers.
+An `Order` goes to all nodes and gathers their answers; `FleetConsole` has the commands of a node's
+console, for all nodes. `larbinpy search --join` gives nodes an order and merges the answers:
 
     search NAMES QUERY      names of nodes, with commas between them, and a query string
 
 Each of these nodes asks its database by the process that also answers for the Search page.
-
-The console of a whole crawl: the commands of a node's console, for all nodes.
 """
 
 import json

@@ -1,12 +1,9 @@
 """The side of a node that operators and other nodes see and change.
 
-limitPage of the whole crawl: a node draws its share of it from Redis.
-
-The reports of a node to the others, and theirs to it.
-
-The orders that a node gets from operators and other nodes, and its answers.
-
-The commands at the ports of a node: they steer the whole crawl, as those of any other node.
+- `PageLimit`: limitPage of the whole crawl, of which a node draws its share from Redis.
+- `Reports`: those of a node to the others, and theirs to it.
+- `Orders`: those that a node gets from operators and other nodes, and its answers.
+- `FleetControl`: the commands at the ports of a node steer the whole crawl.
 """
 
 from collections.abc import Callable, Mapping

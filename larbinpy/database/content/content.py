@@ -1,8 +1,7 @@
 """The content of a page: the value that `larbinpy.database.content.read` returns.
 
-Texts as the database keeps them: no control characters, no runs of blanks, bounded.
-
-Only the indentation of programs is more than one blank.
+Its texts have no control characters and no runs of blanks, and are bounded. Only the indentation of
+programs is more than one blank.
 """
 
 import re

@@ -1,7 +1,4 @@
-"""The declarations of a page about itself, in `<meta>` and JSON-LD.
-
-JSON-LD: the objects that a page declares of itself, and what can be read from them.
-"""
+"""The declarations of a page about itself, in `<meta>` and in the objects of its JSON-LD."""
 
 import json
 import re

@@ -3,17 +3,12 @@
 The style sheets of the page itself count, and `style` attributes; linked sheets are other pages.
 A rule hides an element if it applies to every reader with a screen, and if no rule that goes
 before it shows the element on any screen. Menus, tabs and answers that a script opens are hidden
-where the page hides them; `<details>` opens without a script and is shown.
+where the page hides them; `<details>` opens without a script and is shown. Text in the colour of
+its background is hidden, too (`unreadable`).
 
-Reads what style sheets and `style` attributes declare, as far as it can hide text.
-
-It is no complete parser of CSS: escapes, nested rules and braces within strings are not
-understood. Sheets are searched for the few rules that matter, because most of a sheet is about
-other things.
-
-Decides from declarations of CSS whether they hide the text of an element from a reader.
-
-Finds text in the colour of its background, which a reader cannot see.
+The reader of CSS (`sheet`, `declarations`) is no complete parser: escapes, nested rules and braces
+within strings are not understood. Sheets are searched for the few rules that matter, because most
+of a sheet is about other things.
 """
 
 import re

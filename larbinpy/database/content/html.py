@@ -1,8 +1,7 @@
 """Reads an HTML page: one parse, one pass of a selector, and then its texts.
 
-Chooses the title of a page from what calls itself its title.
-
-The outlinks of an HTML page with their anchors, and other references of it.
+Among these are the title, chosen from what calls itself the title (`Titles`), and the outlinks with
+their anchors.
 """
 
 import re

@@ -1,10 +1,8 @@
 """Main text and the rest of the visible text of an HTML page, from its tree.
 
-Tells boilerplate from content by the tags, roles, classes and ids of elements, as long as what
-they leave is the text of the page.
-
-The words are those that sites agree on. Each was kept because it made the main text better, on
-pages of several kinds and in both halves of two sets of pages.
+Boilerplate is told from content by the tags, roles, classes and ids of elements, as long as what
+they leave is the text of the page. The words are those that sites agree on. Each was kept because
+it made the main text better, on pages of several kinds and in both halves of two sets of pages.
 """
 
 import re

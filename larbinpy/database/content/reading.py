@@ -1,8 +1,6 @@
 """Chooses the reader of a body: by its type, or by its beginning if the type says nothing.
 
-Reads plain text and Markdown.
-
-Reads RSS and Atom: the title of the feed, its entries, and the links to them.
+Plain text, Markdown, and RSS and Atom (title, entries and their links) are read here.
 """
 
 import re

@@ -1,12 +1,10 @@
 """Takes the pages of a spool into a database, as far as a checkpoint covers them.
 
-The lines between the crawl and the indexer: JSON objects, one a line.
-
-The crawl sends `Covered`, and at its end ``{"finish": true}``. The indexer sends a `Report`
-whenever something has changed, or ``{"error": "..."}`` before it ends because it cannot work. A
-crawl that visits pages again sends a `DueAsk`, and the next when it has the `DuePage`s for it.
-
-The pages that are under way between spool and database, in the order of the spool.
+Pages between the two are in a `Window`, in the order of the spool. The crawl and the indexer send
+each other JSON objects, one a line. The crawl sends `Covered`, and at its end ``{"finish": true}``.
+The indexer sends a `Report` whenever something has changed, or ``{"error": "..."}`` before it ends
+because it cannot work. A crawl that visits pages again sends a `DueAsk`, and the next when it has
+the `DuePage`s for it.
 """
 
 import json

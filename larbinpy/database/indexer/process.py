@@ -1,15 +1,11 @@
-"""The readers of the indexer: processes that may stall or crash, and are replaced.
-
-Fills a database without a crawl: from the spool that one has left, or from pages that are given.
-
-It is done in this process, with readers beside it.
-
-The indexer's loop: messages of the crawl, readers, and the indexer's work.
-
-The indexer beside a crawl: ``python -m larbinpy.database.indexer.process DATABASE FOLDER``.
+"""The indexer beside a crawl: ``python -m larbinpy.database.indexer.process DATABASE FOLDER``.
 
 It reads messages from standard input and writes them to standard output. When standard input
-ends, the crawl is gone: it writes the pages that are read already, and ends.
+ends, the crawl is gone: it writes the pages that are read already, and ends. Its `Readers` are
+processes that may stall or crash, and are replaced.
+
+`fill` fills a database without a crawl, in this process: from the spool that one has left, or from
+pages that are given.
 """
 
 import fcntl

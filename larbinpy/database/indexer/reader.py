@@ -4,11 +4,7 @@ A page may be made to stall or crash whatever reads it. So a timer ends this pro
 takes too long, its memory is limited, and the indexer starts another one.
 
 Standard input has a line "SEGMENT OFFSET" for each page. Standard output has a frame for each, in
-the same order, after one of the kind READY.
-
-The answers of readers to the indexer: frames of a kind and a content.
-
-The options of reading pages for a database, as a value and as arguments of a process.
+the same order, after one of the kind READY. A frame has a kind and a content.
 """
 
 import json

@@ -1,9 +1,9 @@
-"""The full-text index on a server, seen through the filters of one query.
+"""The full-text index on a server: asked, through the filters of one query, and filled.
 
 The server counts and pre-ranks matches by its own relevance, which knows neither columns nor
-lengths; the best of these get their score from their words.
-
-Tokens as the full-text index of InnoDB takes them, and the words of a page.
+lengths; the best of these get their score from their words: BM25 as FTS5 computes it, over weighted
+columns. Conditions are expressions of MATCH ... AGAINST in boolean mode. Only words reach the
+server.
 
 InnoDB's own parser separates words at all characters that it does not know as letters; those of
 some scripts and all beyond U+FFFF are among these. So each character that is not surely a letter
@@ -13,12 +13,6 @@ characters at least (`innodb_ft_min_token_size`) and 84 at most.
 The words of a page are one text: the tokens of the columns, then those of title, anchor and url
 once more with a mark before them, for searches in these columns. A lone "_", too short to be
 indexed, keeps phrases within their column. All is in lower case: InnoDB folds the words of phrases.
-
-The score of a page, from its words: BM25 as FTS5 computes it, over weighted columns.
-
-Conditions as expressions of MATCH ... AGAINST in boolean mode. Only words reach the server.
-
-The full-text index on a server: adding pages to it, and removing them.
 """
 
 import re

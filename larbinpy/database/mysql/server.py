@@ -1,9 +1,7 @@
-"""A connection to a MariaDB or MySQL server.
+"""A connection to a MariaDB or MySQL server, and the locks of the processes that write there.
 
-Locks of the processes that write to one database: those of the server, by name (GET_LOCK).
-
-A connection holds them, and its end releases them: if a process is killed in mid-commit, once the
-server has decided about that commit.
+The locks are those of the server, by name (GET_LOCK). A connection holds them, and its end releases
+them: if a process is killed in mid-commit, once the server has decided about that commit.
 
     the turn    for one transaction, or for the care of the database
     a spool     as long as a process fills the database from it

@@ -1,28 +1,25 @@
-"""Intervals that keep the most pages fresh with the visits there are.
+"""When a page is due next, so that the visits there are keep the most pages fresh.
 
-A page with the change rate L that is visited f times a second is fresh, which is to say equal to
-its copy, in the part F(L, f) = f/L * (1 - exp(-L/f)) of the time. The optimum maximises the sum of
-F under a budget for the sum of f (Cho and Garcia-Molina, "Effective page refresh policies for Web
-crawlers", ACM TODS 28(4), 2003). There, one visit more a second gains the same for each page: the
-price. With r = L/f, the changes in an interval,
+`optimal` finds the intervals. A page with the change rate L that is visited f times a second is
+fresh, which is to say equal to its copy, in the part F(L, f) = f/L * (1 - exp(-L/f)) of the time.
+The optimum maximises the sum of F under a budget for the sum of f (Cho and Garcia-Molina,
+"Effective page refresh policies for Web crawlers", ACM TODS 28(4), 2003). There, one visit more a
+second gains the same for each page: the price. With r = L/f, the changes in an interval,
 
     dF/df = (1 - exp(-r) * (1 + r)) / L = price
 
 A visit to a page with L >= 1/price gains less than the price however rare it is: the page would be
 stale again too soon. Such pages are given up, and get the fewest visits allowed. Bounds of the
 interval cut f off; as F is concave in f, the price stays the same for all pages within bounds.
-
 Pages are counted in buckets of equal rates, so that the time does not depend on their number.
-Times are in seconds, rates in changes a second, budgets in visits a second.
 
-The change rate of a page, estimated from what its visits found.
-
-Pages change as Poisson processes, each with its own rate (Cho and Garcia-Molina, "Estimating
-frequency of change", ACM TOIT 3(3), 2003; Brewington and Cybenko, "How dynamic is the Web?",
-2000). A visit tells whether a page changed since the visit before, not how often. So changes that
-are counted divided by the time that passed is too low, for a page that changes fast by orders of
-magnitude. The maximum likelihood has no closed form for irregular visits. Here it is approached by
-one step of expectation maximisation a visit, on two numbers that a row of a table can hold.
+`updated` estimates the change rate of a page from what its visits found. Pages change as Poisson
+processes, each with its own rate (Cho and Garcia-Molina, "Estimating frequency of change", ACM TOIT
+3(3), 2003; Brewington and Cybenko, "How dynamic is the Web?", 2000). A visit tells whether a page
+changed since the visit before, not how often. So changes that are counted divided by the time that
+passed is too low, for a page that changes fast by orders of magnitude. The maximum likelihood has
+no closed form for irregular visits. Here it is approached by one step of expectation maximisation a
+visit, on two numbers that a row of a table can hold.
 
 The likelihood looks back from each visit. The time since the last change is exponential, and it is
 cut off at the visit before:
@@ -35,20 +32,15 @@ cut off at the visit before:
 The usual step looks forward instead and counts rate*t/(1 - exp(-rate*t)) changes in t. It has the
 same fixed point, but more of what it assumes comes from the estimate itself, so it moves slower.
 
-Times are in seconds, rates in changes a second.
+`Trust` judges the changes that a site announces by the dates in its sitemaps and feeds. Many sites
+date all their pages by the time of the request, or by the last change of a template. So each date
+that says that a page has changed since its last visit is judged by the next one, and the dates of a
+site count as long as few of them were false. Only such dates are judged, as nothing else is
+concluded from one. A date that stays as it is while its page changes asks for no visit, and tells
+no age.
 
-When a page is due next: after a visit, and after one that failed.
-
-Changes that a site announces by the dates in its sitemaps and feeds, and whether they are true.
-
-Many sites date all their pages by the time of the request, or by the last change of a template. So
-each date that says that a page has changed since its last visit is judged by the next one, and the
-dates of a site count as long as few of them were false.
-
-Only such dates are judged, as nothing else is concluded from one. A date that stays as it is while
-its page changes asks for no visit, and tells no age.
-
-Dates are those of `parse.announced`, and times ISO 8601 in UTC, to the second.
+Times are in seconds, rates in changes a second, budgets in visits a second. Dates are those of
+`parse.announced`: ISO 8601 in UTC, to the second.
 """
 
 import math

@@ -1,13 +1,10 @@
-"""Which pages that are due are asked for, and when a round is over.
+"""A round of visits: which due pages are asked for, on which conditions, and when it is over.
 
-The conditions of a request for a page that is known: RFC 9110, 13.1.
+The conditions of a request for a page that is known are those of RFC 9110, 13.1. A server can be
+wrong about them: it has one ETag for two bodies. So one visit in some is made without them, and a
+site that was found wrong is asked without them for a while.
 
-A server can be wrong about them: it has one ETag for two bodies. So one visit in some is made
-without them, and a site that was found wrong is asked without them for a while.
-
-Pages that are due, on their way from the database to the crawl.
-
-The visits that are under way: pages between being due and the new row in the database.
+`Visits` are those under way: pages between being due and the new row in the database.
 """
 
 from collections import Counter, deque

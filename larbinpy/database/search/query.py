@@ -1,6 +1,6 @@
 """The query language: what a user typed, as values that each database compiles to its own.
 
-Values of the query's operators: site:, lang:, type: and since:.
+`host_of` and the like read the values of its operators: site:, lang:, type: and since:.
 """
 
 import re

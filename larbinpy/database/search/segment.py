@@ -1,9 +1,10 @@
-"""Texts as the tokens that an index holds.
+"""Texts as the tokens that an index holds, and typed words as the sequences of tokens they match.
 
-Latin, Greek, Cyrillic, Arabic and similar words are one token each, folded and stemmed
-(`stems.Vocabulary`). Chinese, Japanese and Korean text becomes bigrams: of a run ABC, `AB BC C`;
-with the single character at the end every substring is found, one of one character as the
-beginning of a token. Thai, Lao, Burmese and Khmer become trigrams in the same way.
+Latin, Greek, Cyrillic, Arabic and similar words are one token each, folded (case and diacritics)
+and stemmed by the page's language (`Vocabulary`). Chinese, Japanese and Korean text becomes
+bigrams: of a run ABC, `AB BC C`; with the single character at the end every substring is found, one
+of one character as the beginning of a token. Traditional Chinese characters become simplified ones,
+each by itself. Thai, Lao, Burmese and Khmer become trigrams in the same way.
 
 Where other letters or digits touch such characters, "2018年底", the bigrams run through, so that
 the whole is found, and 8年 too; the words themselves, 2018, stand at the end of the text. Pages
@@ -13,18 +14,9 @@ begin with such a letter, which else would be words: "in" of "windows".
 Parts of a word that people look for alone stand at the end as well (`within`): those of camelCase,
 and numbers without their separators. `PLAIN` marks Vietnamese words without their signs.
 
-Classes of characters, as they stand within the brackets of a regular expression.
-
-Traditional Chinese characters as simplified ones, each by itself.
-
-Words so frequent that a query does without them, where it has others.
-
-Short lists after those of Snowball (BSD licence), with the words of questions; words that are
-names of things as well, such as "will", "can" and "us", are left out.
-
-Words as the index holds them: case and diacritics folded, stemmed by the page's language.
-
-Typed words as the sequences of tokens that pages have for them.
+A query does without stop words, where it has others. The lists are short, after those of Snowball
+(BSD licence), with the words of questions; words that are names of things as well, such as "will",
+"can" and "us", are left out.
 """
 
 import re

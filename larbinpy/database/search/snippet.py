@@ -1,7 +1,4 @@
-"""The passage of a stored text that shows the hits of a query.
-
-The places of a text at which it has the items of a query.
-"""
+"""The passage of a stored text that shows the hits of a query, and the places where it has them."""
 
 import re
 import unicodedata

@@ -3,9 +3,7 @@
 Texts are UTF-8. `content.text`, `content.more` and `host.sample` are in the zlib format; the
 `sqlite3` shell reads a text by ``sqlar_uncompress(text, text_size)``. Times are ISO 8601 in UTC.
 The tokens of `ft` come from `larbinpy.database.search`; the table has no contents, so a row is
-removed by its tokens.
-
-The lock of the one process that writes a database.
+removed by its tokens. One process writes at a time (`Lock`).
 """
 
 import errno

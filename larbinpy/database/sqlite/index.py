@@ -1,8 +1,6 @@
-"""The full-text index of the file, seen through the filters of one query.
+"""The full-text index of the file: asked, through the filters of one query, and filled.
 
-Conditions as expressions of FTS5's MATCH. Only tokens in quotes come from the query's text.
-
-The full-text index of a database file: adding pages to it, and removing them.
+Conditions are expressions of FTS5's MATCH. Only tokens in quotes come from the query's text.
 """
 
 import json

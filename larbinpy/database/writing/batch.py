@@ -1,29 +1,18 @@
-"""Pages on their way into the tables, in one transaction: rows, copies, index.
+"""Pages on their way into the tables, in one transaction: rows, copies, index and changes.
 
-Finds the page that another one is nearly a copy of.
-
-Which rows a batch of pages may find, asked for all its pages at once.
-
-Most pages of a crawl are new: then none of the looks for each page finds anything.
-
-The tokens of pages that are in a database.
-
-A page of each host, by which the others are compressed.
-
-Menus, footers and headers are the same on most pages of a site. With those of another page at hand,
-what a page has beside its main text takes half the room, or less. The sample of a host never
-changes, as its pages cannot be read without it.
-
-Pages whose rows a user has deleted.
-
-The changes of pages, as they are written.
-
-The rules by which a page leaves the index, after a visit that did not find it.
-
-A server that is being repaired answers 404 or redirects for a while, and the copy in the database
-may be the last one. So only what a server says for good counts at once: 410, a request not to be
-indexed, and a permanent redirect to a page that the index has. All else has to be so on two visits
-that are at least a day apart. Failures (5xx, timeouts, refused logins) are no visits at all.
+- `NearCopies` finds the page that another one is nearly a copy of.
+- `Presence` says which rows a batch of pages may find, asked for all its pages at once. Most pages
+  of a crawl are new: then none of the looks for each page finds anything.
+- `Samples` has a page of each host, by which the others are compressed. Menus, footers and headers
+  are the same on most pages of a site. With those of another page at hand, what a page has beside
+  its main text takes half the room, or less. The sample of a host never changes, as its pages
+  cannot be read without it.
+- `verdict` decides whether a page leaves the index after a visit that did not find it. A server
+  that is being repaired answers 404 or redirects for a while, and the copy in the database may be
+  the last one. So only what a server says for good counts at once: 410, a request not to be
+  indexed, and a permanent redirect to a page that the index has. All else has to be so on two
+  visits that are at least a day apart. Failures (5xx, timeouts, refused logins) are no visits.
+- `forget_deleted` removes from the index the pages whose rows a user has deleted.
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -1,9 +1,9 @@
 """When pages are due: written with each visit, and read for those who visit.
 
-Dates that sites give for their pages: noted, judged by visits, and used to bring those forward.
-
-The table `announced` has the latest date of each page that a sitemap or feed of its site names; it
-is empty for a page without one. The table `host` has how often the dates of a site were true.
+`Announcements` are dates that sites give for their pages: noted, judged by visits, and used to
+bring those forward. The table `announced` has the latest date of each page that a sitemap or feed
+of its site names; it is empty for a page without one. The table `host` has how often the dates of a
+site were true.
 """
 
 from collections.abc import Collection, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""The board on Redis, beside the vault: reports and orders, limits, seeds and their area.
+"""The board and the shared names of a crawl on Redis, beside the vault.
 
 lb:{N}:crawl     more fields: started, seeded (number of additions), `set:KEY` -> changed settings
 lb:{N}:nodes     hash: name of a node -> time of its report, and the report
@@ -6,20 +6,15 @@ lb:{N}:answer:I  list: answers to order I
 lb:{N}:pages     hash: limit, left, `of:SHARE` -> pages that a node has drawn
 lb:{N}:hosts     sorted set: entries of the area of seeds, by the order in which they came
 
-Removes the keys of a crawl.
+Its scripts are seldom executed, so their text is sent each time. `Forgetting` removes the keys of a
+crawl.
 
-The scripts of the board. They are seldom executed, so their text is sent each time.
-
-Names that the nodes of a crawl share, on Redis.
-
-Addresses are in hashes of some hundred names, which Redis keeps as compact lists: 21 B a name
-(Redis 7.0, a million names). A name is identified by its bucket and 7 B of a hash, 69 bits with
-256 shards: of 10 million names, two share theirs with a probability of 10^-7. The hash has the
-crawl's id as its key, so outsiders cannot choose names that collide.
-
-The value is the minute of expiry in 3 B, from 2020 on, and one to three addresses; four octets
-each, or sixteen. Names have either IPv4 or IPv6 addresses, and no three of 4 B are as long as one
-of 16 B.
+`RedisNames` has addresses in hashes of some hundred names, which Redis keeps as compact lists: 21 B
+a name (Redis 7.0, a million names). A name is identified by its bucket and 7 B of a hash, 69 bits
+with 256 shards: of 10 million names, two share theirs with a probability of 10^-7. The hash has the
+crawl's id as its key, so outsiders cannot choose names that collide. The value is the minute of
+expiry in 3 B, from 2020 on, and one to three addresses; four octets each, or sixteen. Names have
+either IPv4 or IPv6 addresses, and no three of 4 B are as long as one of 16 B.
 """
 
 import json

@@ -2,21 +2,17 @@
 
 `Client` sends each request to the master that has the slot of its key. It follows redirects, and
 sends again what a server cannot execute just now. When writes that were acknowledged may have been
-forgotten, because a server was started anew or a replica took over, it says so in `lost`, and
-answers all requests with AWAY until `resume`: they may rely on such writes.
+forgotten, because a server was started anew (`Runs`) or a replica took over, it says so in `lost`,
+and answers all requests with AWAY until `resume`: they may rely on such writes.
 
 `Topology` keeps a link to each master: one Redis, or those of a Cluster, followed through
 failovers. It looks which one has which slot at the start, when a request was sent to the wrong one,
-when a link ended, and from time to time.
+when a link ended, and from time to time. `refusal` says by its INFO whether a server can hold a
+crawl.
 
-The runs of the servers: one that was started anew may have forgotten what it acknowledged.
-
-Which servers can hold a crawl, by their INFO.
-
-Waits until what was written has reached a replica, where a master has replicas.
-
-WAIT counts the replicas that have the writes of its own connection, and a connection may be newer
-than the writes. So a small write goes first, to each master: a replica that has it has all before.
+`Settling` waits until what was written has reached a replica, where a master has replicas. WAIT
+counts the replicas that have the writes of its own connection, and a connection may be newer than
+the writes. So a small write goes first, to each master: a replica that has it has all before.
 """
 
 import re

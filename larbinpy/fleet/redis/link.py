@@ -4,9 +4,7 @@ It never blocks, but for the system's name resolution before the first connectio
 were sent when a connection ends are answered with AWAY, since nobody knows whether they were
 executed; those that were not sent wait for the next connection.
 
-One connection to a server, from its beginning to its end: requests out, replies in their order.
-
-It never blocks. It ends once; the requests that are unanswered then may have been executed or not.
+A `Connection` is one of these, from its beginning to its end: requests out, replies in their order.
 """
 
 import os

@@ -1,8 +1,7 @@
 """Looks at a crawl on Redis without joining it, and forgets one that nobody runs.
 
-Where Redis itself is, so that no page can direct the crawl there.
-
-Waits for an answer of Redis, where there is nothing else to do: before and after a crawl.
+`Places` says where Redis itself is, so that no page can direct the crawl there. `Asker` waits for
+an answer, where there is nothing else to do: before and after a crawl.
 """
 
 import json

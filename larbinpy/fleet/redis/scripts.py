@@ -1,8 +1,6 @@
-"""The scripts that Redis executes as one step each, and how they are called.
+"""The keys of a crawl, the slots that a Cluster has them in, and the scripts that change them.
 
-Which master of a Redis Cluster has which of its 16,384 slots (no socket).
-
-The names of the keys of a crawl, with the slots that a Cluster has them in.
+Redis executes a script as one step. A Cluster has 16,384 slots (`SlotMap`).
 
 lb:{N}:crawl     hash: format, id, settings, state, and the runs of Redis that it was made in
 lb:{N}:beats     hash: session -> counter
@@ -13,8 +11,8 @@ lb:{N.K}:b       hash: b7 -> packed lines of block 7, o7 -> its owed bits
 lb:{N.K}:i       list: the inbox
 lb:{N.K}:c       hash: c and name -> what was counted of a site; w and site -> its waits
 lb:{N.K}:w       written for a second, to see what has reached a replica
-lb:N:a:ADDRESS   a turn, as in `turns`
-lb:N:n:BUCKET    hash: a part of the names, packed as in `names`
+lb:N:a:ADDRESS   a turn, as in `vault`
+lb:N:n:BUCKET    hash: a part of the names, packed as in `board`
 lb:N:n:absent    stream of names that do not exist
 """
 

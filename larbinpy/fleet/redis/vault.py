@@ -1,10 +1,9 @@
 """The vault on Redis: each verb is one command or script, or some that go out together.
 
-Turns on Redis, and what its clock has to do with them.
-
-Redis ends a turn by its time of day, which may be set. The own clock, which never goes back, sees
-both: a turn that has outlasted its time is taken over, since the clock was put back; and none is
-used for a while after the clock was put ahead, since others may have lost theirs too early.
+`RedisTurns` bears the clock of Redis, by which a turn ends and which may be set. The own clock,
+which never goes back, sees both: a turn that has outlasted its time is taken over, since the clock
+was put back; and none is used for a while after the clock was put ahead, since others may have lost
+theirs too early.
 """
 
 import json

@@ -1,6 +1,6 @@
 """The answers of a site to names that do not exist, and the pages that are like them.
 
-The words of a page and of its URL, without what differs from reply to reply.
+They are compared by the words of a page and of its URL, without what differs from reply to reply.
 """
 
 import json

@@ -1,8 +1,7 @@
 """The probes of all sites: which names are asked for, and which pages are like the answers.
 
-Names that cannot exist at a site, and URLs that are not compared with the answer to one.
-
-The probes of sites as a part of the state: a line for each step, written before its request.
+The names cannot exist at a site. Some URLs, such as start pages, are not compared with the answer.
+`SavedProbes` is a part of the state: a line for each step, written before its request.
 """
 
 import json

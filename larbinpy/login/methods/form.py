@@ -1,8 +1,7 @@
 """A login by a form: the page is fetched, its form is filled in and sent as a browser does it.
 
-Encodes the entries of a form as a browser does (HTML, "constructing the form data set").
-
-The forms of a page, with the entries that a browser would send (HTML, "form submission").
+`forms_of` has the forms of a page with the entries that a browser would send (HTML, "form
+submission"); `encoded` encodes them (HTML, "constructing the form data set").
 """
 
 import json

@@ -1,8 +1,7 @@
-"""OAuth 1: each request is signed (RFC 5849, HMAC-SHA1), by oauthlib.
+"""OAuth 1 and 2, by oauthlib, which makes the bodies of requests, signs them and reads the tokens.
 
-OAuth 2: tokens by client credentials, refresh tokens (RFC 6749) and device codes (RFC 8628).
-
-oauthlib makes the bodies of the requests and reads the tokens.
+OAuth 1 signs each request (RFC 5849, HMAC-SHA1). OAuth 2 gets tokens by client credentials, refresh
+tokens (RFC 6749) and device codes (RFC 8628).
 """
 
 import base64

@@ -1,9 +1,8 @@
 """Broken links, each with all pages that have it, and redirects to their ends.
 
 A link is broken, known to be, or refused to the crawl, which visitors may not be. After a check of
-links, those to missing parts of pages (``#name``) are broken, too.
-
-The pages that have each link: a million pages with thirty broken links each fit into memory.
+links, those to missing parts of pages (``#name``) are broken, too. A million pages with thirty
+broken links each fit into memory (`PageUrls`).
 """
 
 from array import array

@@ -1,6 +1,6 @@
-"""The report of a crawl's files, and its forms for programs: JSON, CSV and JUnit XML.
+"""The report of a crawl's files: JSON, CSV and JUnit XML for programs, and text for a terminal.
 
-The report for a terminal: lines of 80 columns, except that URLs are never cut.
+Lines of text have 80 columns, except that URLs are never cut.
 """
 
 import csv

@@ -1,8 +1,7 @@
-"""Reads the crawl log of a state folder, with the files that were rotated away.
+"""The crawl log of a state folder, with the files that were rotated away, and the figures of it.
 
 Files are only read. A crawl may append to them meanwhile, and a kill may have torn the last line.
-
-The figures of one pass over the crawl log. Memory grows with failures, redirects and sites.
+`LogSummary` takes one pass; its memory grows with failures, redirects and sites.
 """
 
 import gzip

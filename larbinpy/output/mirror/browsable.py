@@ -1,21 +1,17 @@
 """A mirror that browses offline: rewriteLinks.
 
 While the crawl runs, pages are written as received, and the catalog records which URL has which
-file (`naming`). Pages whose links will be rewritten are also stored as originals (`originals`).
-When all pages are fetched, each of these is written again from its original (`relinking`).
+file. Pages whose links will be rewritten are also stored as originals. If a server answers that a
+page has not changed (304), or the page fails, its file is kept.
 
-If a server answers that a page has not changed (304), or the page fails, its file is kept.
+When all pages are fetched, `Relinking` writes each HTML, XHTML, SVG or CSS file again from its
+original and the catalog. The result depends on those two alone, so the work may be interrupted and
+begun again at any time: a resumed crawl and a refreshed mirror end with the same files as one that
+ran through.
 
-Rewrites the links of a mirror when all its pages are fetched.
-
-Each HTML, XHTML, SVG or CSS file is written again from its original and the catalog. The result
-depends on those two alone, so the work may be interrupted and begun again at any time: a
-resumed crawl and a refreshed mirror end with the same files as one that ran through.
-
-The page at the top of a mirror that links to its start pages: ``index.html``.
-
-It is written only where nothing else has that name, or what larbinpy itself wrote: the catalog
-knows its digest. So a page of the user's own stays as it is.
+The `FrontPage`, ``index.html`` at the top, links to the start pages. It is written only where
+nothing else has that name, or what larbinpy itself wrote: the catalog knows its digest. So a page
+of the user's own stays as it is.
 """
 
 import os

@@ -4,20 +4,13 @@ The catalog is an SQLite file in the mirror's folder, ``.larbinpy-catalog``. All
 last checkpoint are one transaction: a kill undoes it, and a resumed crawl fetches the pages again,
 as for every output. SQLite's page cache bounds the memory, however large the mirror.
 
-An SQLite file whose changes are one transaction from commit to commit.
+`MirrorNames` gives a URL the plainest name of `paths.browsable` that no other URL has, and it keeps
+that. A file whose name is needed for a folder is renamed, as in `mirror`. Before a file is removed,
+the catalog records it together with the file that replaces it, in one transaction. So after a kill
+the file is either still in use, or it is removed at the next start.
 
-Which file a URL has in a mirror that browses offline.
-
-A URL gets the plainest name of `paths.browsable` that no other URL has, and keeps it; the catalog
-stores it. A file whose name is needed for a folder is renamed, as in `mirror`.
-
-Before a file is removed, the catalog records it together with the file that replaces it, in one
-transaction. So after a kill the file is either still in use, or it is removed at the next start.
-
-The account of a refresh: how each URL ended, and which pages are gone.
-
-It is kept in the catalog, so it covers a refresh that was stopped and continued, and it costs no
-memory. A new refresh begins a new account.
+The `Account` of a refresh, how each URL ended and which pages are gone, covers a refresh that was
+stopped and continued. A new refresh begins a new account.
 """
 
 import errno

@@ -6,11 +6,9 @@ a complete crawl, and from the pages themselves: a page that failed keeps its ol
 all that this links to. So does a link that was left out because of new settings, and a page that
 redirects to a login.
 
-Removes the files of pages that are gone.
-
-A file is removed only if it is as larbinpy wrote it: anything else is the user's own. Its page is
-removed from the catalog first, which notes the files; then the files are removed. After a kill the
-next start removes the files that are noted.
+`Removal` removes a file only if it is as larbinpy wrote it: anything else is the user's own. Its
+page is removed from the catalog first, which notes the files; then the files are removed. After a
+kill the next start removes the files that are noted.
 """
 
 import re

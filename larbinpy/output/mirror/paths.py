@@ -1,4 +1,4 @@
-r"""The names of URLs in a mirror; this module uses no disk.
+r"""The names of URLs in a mirror, and relative links between them; this module uses no disk.
 
 The name of a file is the spelling of its URL, with its percent escapes. So different URLs have
 different files, the path shows the URL, and all names are printable ASCII, which no file
@@ -27,8 +27,6 @@ The *plain* name of a URL may clash: with a folder (``/a`` and ``/a/b``), with t
 folder (``/a/`` and ``/a/index.html``), or with the other scheme of the host. No other URL has
 its *own* name, and no plain name equals it. `mirror` chooses between the two, as it knows the
 disk.
-
-Relative links from one file of a mirror to another.
 """
 
 import re

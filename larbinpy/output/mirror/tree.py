@@ -1,15 +1,11 @@
-"""The files of a mirror that browses offline, by their paths below its folder.
+"""The files of a mirror, by their paths below its folder.
 
-A file is complete or missing, and no path leads through a symbolic link: see `incoming`.
-
-Puts files into a mirror: by a temporary file, and through folders that are no symbolic links.
-
-Both kinds of mirror write this way; they differ in file names. A page is written to one temporary
-file in the mirror's folder and renamed into place, so a file under its final name is
-complete. Each folder is opened relative to the one above it and never through a symbolic link,
+`Incoming` puts them there, for both kinds of mirror, which differ in file names. A page is written
+to one temporary file in the mirror's folder and renamed into place, so a file under its final name
+is complete. Each folder is opened relative to the one above it and never through a symbolic link,
 so a link planted in the mirror leads nowhere.
 
-The rewritten pages of a mirror as received, compressed.
+`Originals` are rewritten pages as received, compressed.
 """
 
 import errno

@@ -1,18 +1,16 @@
-"""Makes WARC records of pages: requests and replies, each record a gzip member.
+"""WARC records of pages, and the index of a WARC file.
 
-WARC/1.1 (ISO 28500:2017). Heads are stored exactly as received, with the following exceptions.
-Bodies are stored decoded, as libcurl returns them. Headers that name a coding would then be wrong,
-so they are renamed (``X-Archive-Orig-...``), and Content-Length is that of the decoded body. HTTP/2
-has no text form: its replies are written like those of HTTP/1.1, and ``WARC-Protocol`` names the
-version.
+`Records` makes requests and replies, each record a gzip member, by WARC/1.1 (ISO 28500:2017). Heads
+are stored exactly as received, with the following exceptions. Bodies are stored decoded, as libcurl
+returns them. Headers that name a coding would then be wrong, so they are renamed
+(``X-Archive-Orig-...``), and Content-Length is that of the decoded body. HTTP/2 has no text form:
+its replies are written like those of HTTP/1.1, and ``WARC-Protocol`` names the version.
 
-The index of a WARC file: a line of CDXJ for each capture, sorted by the key of its URL.
-
-The key is the URL with its host reversed (SURT), so that sites of one domain are adjacent. It
-ignores differences that seldom matter: it has no ``www.``, no session ids, lower case only, and
-sorted parameters. The Internet Archive's Java code and its Python port, `surt`, define it.
-Replay software computes the key of the URL that a user asks for, so the keys must be exactly
-equal to its, including all oddities.
+The index has a line of CDXJ for each capture, sorted by the `key` of its URL: the URL with its host
+reversed (SURT), so that sites of one domain are adjacent. It ignores differences that seldom
+matter: it has no ``www.``, no session ids, lower case only, and sorted parameters. The Internet
+Archive's Java code and its Python port, `surt`, define it. Replay software computes the key of the
+URL that a user asks for, so the keys must be exactly equal to its, including all oddities.
 
 `surt` is not used here: it is under the AGPL, was last released in 2019, takes 14 us for a key
 instead of 5, and imports tldextract and requests (76 ms, 9 MB). It would save 75 lines. The tests

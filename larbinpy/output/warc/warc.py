@@ -6,13 +6,10 @@ revisit record refers to the first one, as long as that is remembered. Replies t
 are stored, too, because replaying a site needs its redirects, and so is each robots.txt. A name
 lookup is stored before the first capture of its host.
 
-A resumed crawl fetches the pages since its last checkpoint again, so their records are cut off.
-
-The WARC files of one crawl: one that grows, and those that are complete.
-
-``PREFIX_CRAWL-TIME-NUMBER-HOST.warc.gz``, a name after WARC 1.1's Annex C, is a complete
-file, and ``.cdxj`` in place of ``.warc.gz`` its sorted index. While a file grows ``.open``
-follows both names. After a kill it can be read up to its torn end.
+A `Series` has the files of one crawl. ``PREFIX_CRAWL-TIME-NUMBER-HOST.warc.gz``, a name after WARC
+1.1's Annex C, is a complete file, and ``.cdxj`` in place of ``.warc.gz`` its sorted index. While a
+file grows ``.open`` follows both names. After a kill it can be read up to its torn end. A resumed
+crawl fetches the pages since its last checkpoint again, so their records are cut off.
 """
 
 import errno
