@@ -328,6 +328,7 @@ def read_script(script_type: str | None, text: str, out: Collector) -> None:
         _read_map(text, out)
 
 
+_WORDS = re.compile("import|export")
 #: An import or an export up to the first quote, and its specifier if it is one of another module.
 _IMPORTING = re.compile(
     r"(?<![\w$.\"'`/])(?P<word>import|export)\b(?P<clause>[^\"'`;()]{0,8000}+)"
@@ -357,7 +358,13 @@ def imports(script: str, modules: Mapping[str, str] = MappingProxyType({})) -> I
 
 def specifiers(script: str) -> Iterator[str]:
     """What a module's static imports name, in order: what it cannot run without."""
-    for found in _IMPORTING.finditer(script):
+    end = 0
+    # The search for the bare words takes a quarter of the time in a script of megabytes.
+    for word in _WORDS.finditer(script):
+        found = _IMPORTING.match(script, word.start()) if word.start() >= end else None
+        if found is None:
+            continue
+        end = found.end()
         specifier = found["double"] or found["single"]
         is_bare = found["word"] == "import" and not found["clause"].strip()
         if specifier and (is_bare or _FROM.search(found["clause"]) is not None):
@@ -365,6 +372,8 @@ def specifiers(script: str) -> Iterator[str]:
 
 
 def _loaded_later(script: str) -> Iterator[str]:
+    if not any(sign in script for sign in ("import(", "import (", "import.meta")):
+        return
     for found in _LATER.finditer(script):
         # Without an ending it is the name of a module, or of a type.
         if "." in found["name"].rpartition("/")[2]:

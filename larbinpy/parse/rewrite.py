@@ -33,7 +33,7 @@ from larbinpy.parse.charset import BodyText, document, query_encoder, sheet
 from larbinpy.parse.css import css_replacements, replace_css_urls
 from larbinpy.parse.grammars import replace_srcset, split_refresh
 from larbinpy.parse.xml import TRANSFORMS, encoding_of, root_name
-from larbinpy.url import MAX_LENGTH, parse, resolve
+from larbinpy.url import MAX_LENGTH, Base, parse, resolve
 
 #: Attributes that are references or hold references.
 _HOLDERS = (
@@ -210,12 +210,13 @@ def _marked(
         location = element.source_location
         if location is None:
             continue
-        wanted = {n: at for n, at in location.attrs.items() if n in _WANTED}
-        if element.tag in grammars.SIZED:
-            wanted |= {n: at for n, at in location.attrs.items() if n.startswith(grammars.SIZE)}
-        spans = {n: in_text(at.start_offset, at.end_offset) for n, at in wanted.items()}
-        short = {n: s for n, s in spans.items() if s[1] - s[0] < charset.KEPT}
-        values = {name: element.attr(name) or "" for name in short}
+        is_sized = element.tag in grammars.SIZED
+        values, spans = {}, {}
+        for name, at in location.attrs.items():
+            if name in _WANTED or (is_sized and name.startswith(grammars.SIZE)):
+                span = in_text(at.start_offset, at.end_offset)
+                if span[1] - span[0] < charset.KEPT:
+                    values[name], spans[name] = element.attr(name) or "", span
         start = location.start_tag
         inner = None
         is_read = element.tag in _TEXTS and (
@@ -224,7 +225,7 @@ def _marked(
         if is_read and location.end_tag is not None:
             inner = in_text(start.end_offset, location.end_tag.start_offset)
         whole = in_text(start.start_offset, start.end_offset)
-        yield Marked(element.tag, values, short, whole, inner)
+        yield Marked(element.tag, values, spans, whole, inner)
 
 
 def read_marked_xml(text: str) -> Steps[tuple[str | None, Iterator[Marked]]]:
@@ -295,11 +296,14 @@ _STYLES = frozenset({"style", *grammars.PAINTS})
 _LOADED = ("script", "link")
 _LINKS = ("src", "href")
 _CANDIDATES = ("srcset", "imagesrcset", *grammars.SETS, *grammars.BACKGROUND_SETS)
+_OF_LINKS = frozenset({"href", "rel"})
 #: Attributes that check the content or the origin of a file.
 _CHECKS = ("integrity", "crossorigin")
 #: Relation that names the origin of a page; it stays absolute.
 _ORIGIN = "canonical"
 _MAX_REFERENCE = 4 * MAX_LENGTH
+#: A fragment that is spelled so in a URL, too.
+_AS_WRITTEN = re.compile(r"[!#-;=?-_a-~]*+").fullmatch
 _BLANKS = " \t\n\f\r"
 #: SVG elements whose references do not lead anywhere, but name what they show: those to a part of
 #: this document stay there, whatever its base is (SVG 2, section 16.1).
@@ -474,6 +478,7 @@ class _References:
         found = None if base is None else parse(base, url)
         self._based = found is not None and found.startswith(("http:", "https:"))
         self._base = found if found is not None and self._based else url
+        self._resolver = Base(self._base)
         self._reference_to = reference_to
         self._found: dict[str, tuple[str | None, bool]] = {}
         self.encode: Callable[[str], str] | None = None
@@ -531,22 +536,24 @@ class _References:
         text = reference.strip(_BLANKS)
         if not self._based and (not text or text.startswith("#")):
             return None, True
-        href = self._resolved(reference)
-        if href is None:
-            return None, False
-        url = resolve(href)
+        address, mark, part = self._encoded(text).partition("#")
+        url = self._resolver.resolve(address) if len(address) <= _MAX_REFERENCE else None
         path = self._reference_to(url) if url else None
         if path is None:
-            return self._unless_absolute(reference, href), False
-        _, mark, fragment = href.partition("#")
-        return (path.partition("#")[0] + mark + fragment if mark else path), True
+            return self.absolute(reference), False
+        if mark and not _AS_WRITTEN(part):
+            _, mark, part = (self._resolved(reference) or "").partition("#")
+        return (path.partition("#")[0] + mark + part if mark else path), True
+
+    def _encoded(self, reference: str) -> str:
+        if self.encode is None or reference.isascii():
+            return reference
+        return self.encode(reference)
 
     def _resolved(self, reference: str) -> str | None:
         if len(reference) > _MAX_REFERENCE:
             return None
-        if self.encode is not None and not reference.isascii():
-            reference = self.encode(reference)
-        href = parse(reference, self._base)
+        href = parse(self._encoded(reference), self._base)
         return href if href and href.startswith(("http:", "https:")) else None
 
 
@@ -575,6 +582,11 @@ def _within(text: str, references: _References, within: int) -> Steps[list[Repla
 
 def _edit(element: Marked, edits: Edits, references: _References, within: int) -> Steps[None]:
     values = element.values
+    if element.tag == "a" and values.keys() <= _OF_LINKS:
+        # Most elements are such.
+        if "href" in values:
+            edits.put(element, "href", references.new(values["href"]))
+        return
     match element.tag:
         case "base":
             edits.drop(element, "href")

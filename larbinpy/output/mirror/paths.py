@@ -411,18 +411,19 @@ class Relative:
     """
 
     def __init__(self, place_of: Callable[[str], tuple[str, str] | None]) -> None:
-        self._place_of = lru_cache(_REMEMBERED)(place_of)
+        def spelled(url: str) -> tuple[list[str], str] | None:
+            place = place_of(url)
+            return place and (quote(place[0]).split("/"), place[1] and f"#{place[1]}")
+
+        self._spelled_of = lru_cache(_REMEMBERED)(spelled)
 
     def to(self, path: str) -> Callable[[str], str | None]:
         """Return a function from a URL to its reference in the file `path`; None if no file."""
-        here = tuple(path.split("/")[:-1])
+        here = quote(path).split("/")[:-1]
 
         def lead(url: str) -> str | None:
-            place = self._place_of(url)
-            if place is None:
-                return None
-            file, part = place
-            return reference(here, file) + (part and f"#{part}")
+            place = self._spelled_of(url)
+            return place and _between(here, place[0]) + place[1]
 
         return lead
 
@@ -433,8 +434,12 @@ def reference(here: tuple[str, ...], target: str) -> str:
     Escapes all but letters, digits and "-._~/": a name may hold "?", which ends a path, look
     like a scheme, or need escapes of its own in a style sheet.
     """
-    parts = target.split("/")
-    shared = 0
-    while shared < min(len(here), len(parts) - 1) and here[shared] == parts[shared]:
+    return _between([quote(folder) for folder in here], quote(target).split("/"))
+
+
+def _between(here: list[str], target: list[str]) -> str:
+    """The way from a folder to a file, by their names as references spell them."""
+    shared, most = 0, min(len(here), len(target) - 1)
+    while shared < most and here[shared] == target[shared]:
         shared += 1
-    return "../" * (len(here) - shared) + quote("/".join(parts[shared:]))
+    return "../" * (len(here) - shared) + "/".join(target[shared:])
