@@ -12,16 +12,47 @@ OPEN_ROOTS = """
 })()
 """
 
-#: Shows the end of the document, as a reader who scrolls; returns the number of its elements, and
-#: its height.
-SCROLL = """
+#: Before any script of a page: a frame comes each 16 ms, after two seconds each 200 ms. Those of
+#: the browser come in real time, so virtual time would be over before the second of them.
+FRAMES = """
 (() => {
-  const top = document.scrollingElement || document.documentElement;
-  if (!top) return [0, 0];
-  scrollTo(0, top.scrollHeight);
-  document.dispatchEvent(new Event("scroll", {bubbles: true}));
-  return [document.getElementsByTagName("*").length, top.scrollHeight];
+  let frames = 0;
+  window.requestAnimationFrame = (callback) =>
+    setTimeout(() => callback(performance.now()), frames++ < 120 ? 16 : 200);
+  window.cancelAnimationFrame = (handle) => clearTimeout(handle);
 })()
+"""
+
+#: Scrolls on by what is in view, the lists within the page to their ends, and ends its animations.
+#: Returns what may change by that: heights and the number of elements; and whether the end is seen.
+SETTLE = """
+(() => {
+  const page = document.scrollingElement || document.documentElement;
+  if (!page) return "";
+  const scrolled = (target) => target.dispatchEvent(new Event("scroll", {bubbles: true}));
+  const end = () => innerHeight + scrollY >= page.scrollHeight - 1;
+  const all = document.querySelectorAll("body *");
+  let lists = 0;
+  for (const each of Array.prototype.slice.call(all, 0, 20000)) {
+    const more = each.scrollHeight - each.clientHeight;
+    if (more < 100 || !each.clientHeight || ++lists > 20) continue;
+    if (!/auto|scroll/.test(getComputedStyle(each).overflowY)) continue;
+    each.scrollTop = more;
+    scrolled(each);
+  }
+  // A page that is shorter than this window would be longer than that of a reader.
+  scrollBy({top: innerHeight, behavior: "instant"});
+  scrolled(document);
+  for (const each of document.getAnimations()) {
+    try { each.finish(); } catch {}
+  }
+  return [end(), scrollY, page.scrollHeight, all.length].join(" ");
+})()
+"""
+
+#: Ends when the page has been drawn, so that what waits to come into view knows that it has.
+DRAWN = """
+new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(() => drawn(1))))
 """
 
 #: Returns, as a list, the document as HTML and the views of it that its links name (``#/a``). The
@@ -29,6 +60,10 @@ SCROLL = """
 #: without scripts and what is shown only without them. This changes it.
 READ = r"""
 (() => {
+  if (scrollY) {
+    scrollTo({top: 0, behavior: "instant"});
+    document.dispatchEvent(new Event("scroll", {bubbles: true}));
+  }
   const roots = [document];
   const collect = (root) => {
     for (const each of root.querySelectorAll("*")) {

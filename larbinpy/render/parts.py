@@ -94,6 +94,10 @@ class RequestDesk:
         if _is_image(request, kind):
             tab.answer(session, values, visit, _IMAGE)
             return
+        if _is_stream(request, kind):
+            visit.refuse("event stream")
+            tab.answer(session, values, visit, _NO_STREAM)
+            return
         if request["method"] == "OPTIONS":
             tab.answer(session, values, visit, _preflight(request["headers"]))
             return
@@ -206,6 +210,8 @@ class RequestDesk:
 
 #: Seconds for a site to be reached that a part is on.
 _PATIENCE = 20.0
+#: Such a stream of events is over, and is not opened again.
+_NO_STREAM = fulfilment(204, [("access-control-allow-origin", "*")])
 #: Times that a page may load itself again.
 _MOST_RELOADS = 2
 
@@ -218,6 +224,10 @@ def bare(href: str) -> str:
 def _is_image(request: Values, kind: str) -> bool:
     accept = request["headers"].get("Accept", "")
     return kind == "Image" or (kind == "Other" and accept.startswith("image/"))
+
+
+def _is_stream(request: Values, kind: str) -> bool:
+    return kind == "EventSource" or request["headers"].get("Accept") == "text/event-stream"
 
 
 def _key(request: Values) -> str:

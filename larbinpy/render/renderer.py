@@ -108,6 +108,7 @@ class Renderer:
             return None
         now = self._clock()
         times = [now + _LOOK, self.browser.deadline, self._next_part]
+        times += [tab.due for tab in self._tabs]
         return min(each for each in times if each is not None)
 
     def step(self, now: float) -> None:

@@ -1,11 +1,14 @@
 """A tab of the browser: leads one page after the other of a site from its bytes to its document.
 
-    OPENING --attached--> IDLE --render--> LOADING --committed--> RUNNING --time over--> READING
-                          IDLE <-----------------------------------------------------------+
+    OPENING --attached--> IDLE --render--> LOADING --committed--> RUNNING <--more time-- SETTLING
+                                                                  RUNNING --time over--> SETTLING
+                          IDLE <--document-- READING <--nothing new--------------------- SETTLING
 
 While a page is LOADING no virtual time passes, and while it is RUNNING none passes as long as one
-of its requests is under way. A tab in which anything goes wrong is CLOSED; another is opened for
-the next page.
+of its requests is under way. What does not depend on the timers of the page (its workers, its
+stores, the frames that are drawn) goes on in real time: SETTLING leaves it some, scrolls, and gives
+the page more virtual time, as long as it changes by that. A tab in which anything goes wrong is
+CLOSED; another is opened for the next page.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,19 +17,18 @@ from enum import Enum, auto
 from typing import Any
 
 from larbinpy.page import Page
-from larbinpy.render.document import OPEN_ROOTS, READ, SCROLL
+from larbinpy.render.document import DRAWN, FRAMES, OPEN_ROOTS, READ, SETTLE
 from larbinpy.render.pipe import DevTools, Values
 
 #: Pixels. Most pages fit into this, so that what they show only when it is in view is shown.
 WIDTH, HEIGHT = 1280, 8000
-#: Pixels to which the window grows with a document.
-_HIGHEST = 32_000
-#: Times that a document may grow as it is shown to its end, and the virtual seconds for each.
-_GROWTHS, _GROWTH = 10, 1.0
+#: Real seconds that a page may take besides twice its virtual time, and to read its document.
+_PATIENCE, _READING = 4.0, 5.0
+#: Times that a page is scrolled on and given more time; the virtual seconds of each, and the real
+#: seconds before it, after it was drawn or if it is not drawn.
+_ROUNDS, _MORE, _PAUSE, _LONGEST_PAUSE = 12, 0.5, 0.02, 1.0
 #: Views of a page (``#/a``) that are taken from its links.
 _MOST_VIEWS = 1000
-#: Real seconds besides those of its virtual time that a page may take, and to read its document.
-_PATIENCE, _READING = 20.0, 10.0
 #: Real seconds of a page in all, its waits for answers included.
 _LONGEST = 600.0
 #: Seconds for a tab to open.
@@ -46,6 +48,7 @@ class TabState(Enum):
     IDLE = auto()
     LOADING = auto()
     RUNNING = auto()
+    SETTLING = auto()
     READING = auto()
     CLOSED = auto()
 
@@ -65,10 +68,10 @@ class Visit:
     #: Times that its own bytes were given, and that it asked for itself again.
     shown: int = 0
     reloads: int = 0
-    #: The size of the document at the last look, how often it has grown, and its height (pixels).
-    size: int = 0
-    growths: int = 0
-    height: int = 0
+    #: Times that it was given more time, what was seen then, and when the next one is due.
+    rounds: int = 0
+    shape: str = ""
+    due: float | None = None
     #: Real seconds in which no request was pending, up to `seen`.
     spent: float = 0.0
     seen: float = 0.0
@@ -124,7 +127,7 @@ class Tab:
             "Page.javascriptDialogOpening": self._on_dialog,
             "Page.frameAttached": self._on_frame,
             "Page.windowOpen": self._on_window,
-            "Inspector.targetCrashed": lambda _session, _values: self.fail("its process crashed"),
+            "Inspector.targetCrashed": self._on_crash,
         }
         devtools.send("Target.createBrowserContext", {}, replied=self._has_context)
 
@@ -150,8 +153,9 @@ class Tab:
             self._set_up(session)
             agent = {"userAgent": self._user_agent}
             self._send("Emulation.setUserAgentOverride", agent)
-            script = {"source": OPEN_ROOTS, "runImmediately": True}
-            self._send("Page.addScriptToEvaluateOnNewDocument", script)
+            for source in (OPEN_ROOTS, FRAMES):
+                script = {"source": source, "runImmediately": True}
+                self._send("Page.addScriptToEvaluateOnNewDocument", script)
             self._send("Runtime.runIfWaitingForDebugger", {}, self._is_open)
         elif target["type"] in _PARTS:
             self._set_up(session)
@@ -263,9 +267,14 @@ class Tab:
         frame = values["frame"]
         if frame["id"] != self.target or frame["url"] == "about:blank":
             return
-        if self.state in (TabState.LOADING, TabState.RUNNING):
-            self.state = TabState.RUNNING
-            self._let_run(self._budget)
+        if self.state in (TabState.LOADING, TabState.RUNNING, TabState.SETTLING):
+            self._run(self._budget)
+
+    def _run(self, seconds: float) -> None:
+        """Let the page have so much virtual time."""
+        self.state = TabState.RUNNING
+        budget = {"policy": "pauseIfNetworkFetchesPending", "budget": seconds * 1000}
+        self._send("Emulation.setVirtualTimePolicy", budget)
 
     def _on_frame(self, session: str, values: Values) -> None:
         if self.visit is not None:
@@ -289,39 +298,40 @@ class Tab:
             if self.visit.dialogs > _MOST_DIALOGS:
                 self.fail("it opens dialogs without end")
 
+    def _on_crash(self, session: str, values: Values) -> None:
+        # That of a shared worker says so, too, when its target is closed.
+        if session == self.session:
+            self.fail("its process crashed")
+
     # The document.
 
     def _on_time_over(self, session: str, values: Values) -> None:
         if self.state is TabState.RUNNING and session == self.session:
-            self._evaluate(SCROLL, self._has_scrolled)
+            self.state = TabState.SETTLING
+            self._evaluate(SETTLE, self._has_shape)
 
-    def _has_scrolled(self, value: Any) -> None:
-        """Give a page that has grown more time, since it was shown to its end."""
+    def _has_shape(self, shape: object) -> None:
         visit = self.visit
-        if self.state is not TabState.RUNNING or visit is None:
+        if visit is None or self.state is not TabState.SETTLING:
             return
-        if not isinstance(value, list):
+        seen = f"{shape} {visit.requests}"
+        if not visit.rounds or (seen != visit.shape and visit.rounds < _ROUNDS):
+            visit.due = visit.seen + _LONGEST_PAUSE
+            self._evaluate(DRAWN, self._is_drawn)
+        else:
+            if seen != visit.shape:
+                visit.refuse("more scrolling")
             self._read()
-            return
-        size, height = int(value[0]), min(int(value[1]), _HIGHEST)
-        grows = size != visit.size or height > max(visit.height, HEIGHT)
-        visit.size = size
-        if not grows or visit.growths > _GROWTHS:
-            self._read()
-            return
-        visit.growths += 1
-        if height > max(visit.height, HEIGHT):
-            self._set_height(height)
-        visit.height = max(height, visit.height)
-        self._let_run(_GROWTH)
+        visit.shape = seen
 
-    def _set_height(self, height: int) -> None:
-        size = {"width": WIDTH, "height": height, "deviceScaleFactor": 1, "mobile": False}
-        self._send("Emulation.setDeviceMetricsOverride", size)
+    def _is_drawn(self, _drawn: object) -> None:
+        if self.visit is not None and self.visit.due is not None:
+            self.visit.due = self.visit.seen + _PAUSE
 
-    def _let_run(self, seconds: float) -> None:
-        budget = {"policy": "pauseIfNetworkFetchesPending", "budget": seconds * 1000}
-        self._send("Emulation.setVirtualTimePolicy", budget)
+    @property
+    def due(self) -> float | None:
+        """When to call `step` again, for the sake of the page that is SETTLING."""
+        return None if self.visit is None or self.visit.pending else self.visit.due
 
     def _read(self) -> None:
         self.state = TabState.READING
@@ -329,24 +339,24 @@ class Tab:
             self.visit.spent = 0.0
         self._evaluate(READ, self._has_document)
 
-    def _evaluate(self, script: str, replied: Callable[[Any], None]) -> None:
-        """Run a script in the page's document, apart from the page's own; None if it fails."""
+    def _evaluate(self, script: str, replied: Callable[[object], None]) -> None:
+        """Run a script within the page, apart from its own; `replied` gets None if it fails."""
 
         def has_world(result: Values | None) -> None:
             if result is None:
-                replied(None)
-                return
-            world = {"contextId": result["executionContextId"], "returnByValue": True}
-            self._send(
-                "Runtime.evaluate",
-                {"expression": script, **world},
-                lambda result: replied(((result or {}).get("result") or {}).get("value")),
-            )
+                return replied(None)
+            context = result["executionContextId"]
+            values = {"expression": script, "contextId": context, "returnByValue": True}
+            values["awaitPromise"] = True
+            return self._send("Runtime.evaluate", values, has_value)
+
+        def has_value(result: Values | None) -> None:
+            replied(((result or {}).get("result") or {}).get("value"))
 
         world = {"frameId": self.target, "worldName": "larbinpy"}
         self._send("Page.createIsolatedWorld", world, has_world)
 
-    def _has_document(self, value: Any) -> None:
+    def _has_document(self, value: object) -> None:
         if self.state is not TabState.READING or self.visit is None:
             return
         if not isinstance(value, list):
@@ -355,10 +365,8 @@ class Tab:
         visit, self.visit = self.visit, None
         text, *views = map(str, value)
         visit.leads.update(dict.fromkeys(views[:_MOST_VIEWS]))
-        if visit.height > HEIGHT:
-            self._send("Emulation.clearDeviceMetricsOverride", {})
         self.state = TabState.IDLE
-        self._ended(visit, text, "")
+        self._ended(visit, text or None, "" if text else "it leaves no document")
 
     # Time, and the end.
 
@@ -373,15 +381,24 @@ class Tab:
         if not visit.pending or self.state is TabState.READING:
             visit.spent += now - visit.seen
         visit.seen = now
+        if self.state is TabState.SETTLING and self.due is not None and now >= self.due:
+            visit.due = None
+            visit.rounds += 1
+            self._run(_MORE)
+        self._look(visit, now)
+
+    def _look(self, visit: Visit, now: float) -> None:
+        """End a page that takes too long."""
         if self.state is TabState.READING:
             if visit.spent > _READING:
                 self.fail("its scripts do not end")
-        elif visit.spent > self._budget + _PATIENCE or now > visit.began + _LONGEST:
-            if self.state is TabState.RUNNING:
-                visit.refuse("time")
-                self._read()
-            else:
+        elif visit.spent > 2 * self._budget + _PATIENCE or now > visit.began + _LONGEST:
+            if self.state is TabState.LOADING:
                 self.fail("it does not load in time")
+            else:
+                visit.refuse("time")
+                self._send("Runtime.terminateExecution", {})
+                self._read()
 
     def fail(self, why: str) -> None:
         """End its page, if it has one, without a document; and the tab."""
