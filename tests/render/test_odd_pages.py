@@ -1,0 +1,49 @@
+"""Pages on which browsers that crawl wait for ever or lose the text, and pages that harm a browser.
+
+One crawl takes them all. Each has one outcome, and in the end the browser still renders.
+"""
+
+import pytest
+
+from tests.support.rendercrawl import Rendered, crawl
+from tests.support.scriptpages import (
+    FAULTS,
+    ODD,
+    OTHER,
+    QUICK,
+    SITE,
+    path_of,
+    raw_words,
+    site_of,
+    words,
+)
+
+pytestmark = pytest.mark.slow
+
+#: Why the browser gave nothing back.
+_REASONS = {
+    "fills the memory": ("its process crashed", "its scripts do not end"),
+    "takes its page away": ("it leaves no document",),
+}
+
+
+@pytest.fixture(scope="module")
+def odd(tmp_path_factory: pytest.TempPathFactory) -> Rendered:
+    folder = tmp_path_factory.mktemp("odd")
+    lines = (f"render http://{SITE}:{{PORT}}/**", "renderWait 0")
+    return crawl(folder, site_of(QUICK), [SITE, OTHER], *lines)
+
+
+@pytest.mark.parametrize("name", sorted(QUICK.keys() & ODD.keys()))
+def test_the_text_is_found(odd: Rendered, name: str) -> None:
+    assert words(name) in odd.pages[f"http://{SITE}{path_of(name)}"]
+
+
+@pytest.mark.parametrize("name", sorted(QUICK.keys() & FAULTS.keys()))
+def test_one_outcome_and_the_page(odd: Rendered, name: str) -> None:
+    (fate,) = odd.fates_of(SITE, path_of(name))
+    assert fate["outcome"] == "success"
+    text = odd.pages[f"http://{SITE}{path_of(name)}"]
+    assert words(name) in text or raw_words(name) in text
+    if name in _REASONS and "detail" in fate:
+        assert fate["detail"] in [f"not rendered: {why}" for why in _REASONS[name]]
