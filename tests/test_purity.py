@@ -36,6 +36,12 @@ def test_deciders_load_no_socket_code(modules: list[str]) -> None:
     assert found & SOCKETS == set()
 
 
+def test_a_crawl_loads_nothing_of_the_browser() -> None:
+    found = loaded("larbinpy.cli.crawl", "larbinpy.crawl.crawl", "larbinpy.crawl.assembly")
+    ours = ("larbinpy.render", "larbinpy.crawl.rendering")
+    assert {name for name in found if name.startswith(ours)} == set()
+
+
 def test_the_names_of_the_dns_package_load_their_module_on_first_use() -> None:
     found = loaded("larbinpy.dns")
     assert {name for name in found if name.startswith("larbinpy.dns.")} == set()

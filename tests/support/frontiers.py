@@ -84,6 +84,7 @@ def make_frontier(
     dropped: Sequence[str] = (),
     by_host: Mapping[str, SiteSettings] = MappingProxyType({}),
     kinds: tuple[type[Frontier], type[Admission], type[Sequencer]] = KINDS,
+    addresses: type[IPSites] = IPSites,
     wants: Callable[[Url], bool] | None = None,
     depth_of: Callable[[str], int] | None = None,
     avoids: Callable[[str], bool] | None = None,
@@ -104,7 +105,7 @@ def make_frontier(
         ignore_robots=ignore_robots,
         connexions=connexions,
     )
-    ip_sites = IPSites(usual, wait_by, pool, frontier_sizes)
+    ip_sites = addresses(usual, wait_by, pool, frontier_sizes)
     counts = SiteCounts(folder)
 
     def settings_of(key: str) -> SiteSettings:

@@ -1,0 +1,234 @@
+"""What each request of a page in the browser gets."""
+
+import base64
+from typing import Any
+
+import pytest
+
+from larbinpy.frontier.scope import Scope
+from larbinpy.page import Outcome, Page
+from larbinpy.render.parts import RequestDesk, part_of, passed_headers
+from larbinpy.render.tab import MOST_REQUESTS, Visit
+from larbinpy.url import Aim, Url
+from tests.support.frontiers import all_pages
+
+PAGE = "http://a.test/app"
+
+
+class Tab:
+    """Notes what a tab would tell the browser."""
+
+    def __init__(self, page: Page) -> None:
+        self.visit: Visit | None = Visit(page, 0.0)
+        self.takes_frames = True
+        self.answers: list[tuple[str, Any]] = []
+
+    def is_own_document(self, values: Any) -> bool:
+        return bool(values.get("own"))
+
+    def answer(self, session: str, values: Any, visit: Any, answer: Any) -> None:
+        body = base64.b64decode(answer["body"])
+        self.answers.append((values["request"]["url"], (answer["responseCode"], body)))
+
+    def refuse(self, session: str, values: Any, visit: Any, error: str = "") -> None:
+        self.answers.append((values["request"]["url"], "refused"))
+
+
+class Desk:
+    """A desk, with the page and the tab that asks it."""
+
+    def __init__(self, **config: Any) -> None:
+        self.page = Page(Url(PAGE, 0), Outcome.SUCCESS, status=200, body=b"<p>page")
+        self.tab = Tab(self.page)
+        self.asked: list[Url] = []
+        self.cookies: list[tuple[str, str]] = []
+        scope = Scope(all_pages(**config))
+        scope.area.add([PAGE])
+        self.desk = RequestDesk(
+            scope,
+            lambda url, now: self.asked.append(url),
+            lambda site: bool(config.get("render_post")),
+            lambda url, header: self.cookies.append((url.href, header)),
+        )
+
+    def ask(self, url: str, kind: str = "Fetch", method: str = "GET", **more: Any) -> Any:
+        """The answer to a request, or None if it waits for one."""
+        before = len(self.tab.answers)
+        request = {"url": url, "method": method, "headers": more.pop("headers", {}), **more}
+        values: Any = {"requestId": "1", "resourceType": kind, "request": request}
+        if kind == "Own":
+            values |= {"own": True, "resourceType": "Document"}
+        self.desk.asked(self.tab, "S", values, 0.0)  # type: ignore[arg-type]
+        return self.tab.answers[-1][1] if len(self.tab.answers) > before else None
+
+    def arrive(self, url: Url, status: int = 200, body: bytes = b"", **more: Any) -> None:
+        outcome = more.pop("outcome", Outcome.SUCCESS)
+        headers = [(name.replace("_", "-"), value) for name, value in more.items()]
+        self.desk.arrived(Page(url, outcome, status=status, body=body, headers=headers), 0.0)
+
+    @property
+    def refused(self) -> dict[str, int]:
+        assert self.tab.visit is not None
+        return self.tab.visit.refused
+
+
+@pytest.mark.parametrize(
+    ("url", "kind", "method", "why"),
+    [
+        ("http://a.test/f.woff", "Font", "GET", "not needed"),
+        ("http://a.test/v.mp4", "Media", "GET", "not needed"),
+        ("ftp://a.test/x", "Fetch", "GET", "badURL"),
+        ("http://a.test:22/x", "Fetch", "GET", "badURL"),
+        ("http://a.test/beacon", "Ping", "POST", "POST"),
+        ("http://a.test/x", "Fetch", "DELETE", "DELETE"),
+        ("http://b.test/other.js", "Script", "GET", "lockSite"),
+        ("http://a.test/tracker.js", "Script", "GET", "reject **/tracker*"),
+    ],
+)
+def test_what_is_refused_is_counted_with_its_reason(
+    url: str, kind: str, method: str, why: str
+) -> None:
+    from larbinpy.config.rule import parse_rule
+
+    rules = (parse_rule(False, "**/tracker*"),)
+    desk = Desk(lock_site=True, requisites="site", rules=rules)
+    assert desk.ask(url, kind, method) == "refused"
+    assert desk.refused == {why: 1}
+    assert desk.asked == []
+
+
+def test_what_a_page_needs_may_be_anywhere_unless_requisites_says_site() -> None:
+    for value, asked in (("off", 1), ("everywhere", 1), ("site", 0)):
+        desk = Desk(stay="host", requisites=value)
+        desk.ask("http://cdn.test/lib.js", "Script")
+        assert len(desk.asked) == asked
+
+
+def test_the_bytes_of_the_page_are_its_navigation() -> None:
+    desk = Desk()
+    assert desk.tab.visit is not None
+    desk.tab.visit.loads = 1
+    assert desk.ask(PAGE, "Own") == (200, b"<p>page")
+    # It loads itself again: that is fetched, and no more than twice.
+    for _ in range(2):
+        assert desk.ask(PAGE, "Own") is None
+        desk.arrive(desk.asked[-1], body=b"again")
+        assert desk.tab.answers[-1][1] == (200, b"again")
+    assert desk.ask(PAGE, "Own") == "refused"
+    assert desk.refused == {"reload": 1}
+
+
+def test_a_page_that_turns_to_another_leads_there() -> None:
+    desk = Desk()
+    assert desk.ask("http://b.test/next", "Own") == "refused"
+    assert desk.tab.visit is not None
+    assert list(desk.tab.visit.leads) == ["http://b.test/next"]
+    assert desk.refused == {"navigation": 1}
+
+
+def test_images_are_pixels_and_preflights_are_answered() -> None:
+    desk = Desk()
+    status, body = desk.ask("http://a.test/i.png", "Image")
+    assert (status, body[:6]) == (200, b"GIF89a")
+    assert desk.ask("http://b.test/icon", "Other", headers={"Accept": "image/avif"})[0] == 200
+    assert desk.ask("http://b.test/api", "Fetch", "OPTIONS")[0] == 204
+    assert desk.asked == []
+
+
+def test_pages_share_an_answer_that_is_fresh_or_under_way() -> None:
+    desk = Desk()
+    for _ in range(2):
+        assert desk.ask("http://a.test/app.js", "Script") is None
+    [url] = desk.asked
+    desk.arrive(url, body=b"js")
+    assert [answer for _, answer in desk.tab.answers] == [(200, b"js"), (200, b"js")]
+    assert desk.ask("http://a.test/app.js", "Script") == (200, b"js")
+    assert len(desk.asked) == 1
+    # Data is asked for each time, and what differs in a header is another thing.
+    for headers in ({}, {"X-Page": "2"}):
+        assert desk.ask("http://a.test/api", headers=headers) is None
+    assert len(desk.asked) == 3
+    assert (desk.desk.fetched, desk.desk.shared) == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "status", "why"),
+    [
+        (Outcome.FORBIDDEN_ROBOTS, 0, "robots.txt"),
+        (Outcome.PRIVATE_ADDRESS, 0, "privateAddress"),
+        (Outcome.TIMEOUT, 0, "timeout"),
+        (Outcome.TOO_BIG, 200, "tooBig"),
+    ],
+)
+def test_a_part_that_is_not_there_fails_with_its_reason(
+    outcome: Outcome, status: int, why: str
+) -> None:
+    desk = Desk()
+    assert desk.ask("http://a.test/api") is None
+    desk.arrive(desk.asked[0], status=status, outcome=outcome)
+    assert desk.tab.answers[-1][1] == "refused"
+    assert desk.refused == {why: 1}
+
+
+def test_errors_and_redirects_are_answers() -> None:
+    desk = Desk()
+    for status in (404, 500, 302):
+        assert desk.ask(f"http://a.test/{status}") is None
+        desk.arrive(desk.asked[-1], status, outcome=Outcome.ERR_40X, location="/x")
+        assert desk.tab.answers[-1][1][0] == status
+
+
+def test_a_site_that_does_not_answer_holds_no_page() -> None:
+    desk = Desk()
+    desk.ask("http://slow.test/t.js", "Script")
+    desk.desk.give_up(lambda url: True, 10.0)
+    assert desk.refused == {}
+    desk.desk.give_up(lambda url: False, 30.0)
+    assert desk.refused == {}
+    desk.desk.give_up(lambda url: True, 30.0)
+    assert desk.refused == {"no answer": 1}
+    # It comes after all, and is kept for others.
+    desk.arrive(desk.asked[0], body=b"js")
+    assert desk.ask("http://slow.test/t.js", "Script") == (200, b"js")
+
+
+def test_a_page_has_so_many_requests() -> None:
+    desk = Desk()
+    assert desk.tab.visit is not None
+    desk.tab.visit.requests = MOST_REQUESTS + 1
+    assert desk.ask("http://a.test/x") == "refused"
+    assert desk.refused == {"too many requests": 1}
+
+
+def test_posts_go_to_the_own_site_alone_and_are_shared_with_nobody() -> None:
+    desk = Desk(render_post=True)
+    for _ in range(2):
+        assert desk.ask("http://a.test/api", "Fetch", "POST", postData="q=1") is None
+    assert [url.purpose.ask.body for url in desk.asked if url.purpose.ask] == [b"q=1"] * 2
+    assert desk.ask("http://b.test/api", "Fetch", "POST", postData="q=1") == "refused"
+
+
+def test_cookies_of_the_own_site_are_told() -> None:
+    desk = Desk()
+    desk.ask("http://a.test/api", headers={"Cookie": "a=1"})
+    desk.ask("http://b.test/api", headers={"Cookie": "b=1"})
+    assert desk.cookies == [(PAGE, "a=1")]
+
+
+def test_a_part_is_asked_for_as_the_page_spells_it() -> None:
+    request: Any = {
+        "url": "http://b.test/%7Ex?",
+        "method": "GET",
+        "headers": {"Accept": "text/css", "User-Agent": "Chrome", "Cookie": "a=1", "X-Y": "z"},
+    }
+    url = part_of(Url("http://a.test/#/view", 0), request)
+    assert (url.href, url.spelling) == ("http://b.test/~x", "http://b.test/%7Ex?")
+    assert (url.via, url.purpose.aim, url.requisite) == ("http://a.test/", Aim.PART, True)
+    assert url.purpose.ask is not None
+    assert url.purpose.ask.headers == ("Accept: text/css", "X-Y: z")
+
+
+def test_headers_that_no_request_can_carry_are_left_out() -> None:
+    headers = {"X-A": "a\nb", "X-B": "\u00e4", "X-C": "c" * 3000, "Sec-Fetch-Mode": "cors"}
+    assert passed_headers(headers) == []
+    assert len(passed_headers({f"x-{n}": "1" for n in range(99)})) == 30
