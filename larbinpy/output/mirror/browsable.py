@@ -35,7 +35,7 @@ from larbinpy.output.mirror.catalog import (
 from larbinpy.output.mirror.gone import BEGINNING, GonePages
 from larbinpy.output.mirror.paths import INDEX, Relative, Spelling, original_beside, reference
 from larbinpy.output.mirror.tree import Originals, Tree
-from larbinpy.page import Outcome, Page, Trait
+from larbinpy.page import Outcome, Page, Trait, circle_of
 from larbinpy.parse import Form, form_of, may_link, rewriting, title_of, type_of
 from larbinpy.storage.files import LineFile, open_folder
 from larbinpy.url import Url, hash64, host_of
@@ -205,6 +205,7 @@ _CONDITIONS = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
 #: is read only if it may have links.
 _LARGE = 1 << 20
 
+_MOVED = frozenset({Refreshed.MOVED, Refreshed.OTHER})
 #: Kinds that the status page counts. Pages that nothing links to are found at the end.
 _SHOWN = tuple(Refreshed(kind) for kind in ("new", "changed", "unchanged", "gone", "failed"))
 
@@ -263,7 +264,9 @@ class BrowsableMirror:
 
     def missed(self, page: Page) -> None:
         had = self._catalog.get(page.url.href) is not None
-        if had and page.outcome is Outcome.ERR_30X:
+        if page.outcome is Outcome.ERR_30X and self._leads_nowhere(page):
+            kind = Refreshed.FAILED
+        elif had and page.outcome is Outcome.ERR_30X:
             kind = Refreshed.MOVED
         elif Trait.SPARED in page.outcome.traits:
             kind = Refreshed.OTHER
@@ -272,6 +275,18 @@ class BrowsableMirror:
         else:
             kind = Refreshed.FAILED
         self._note(page, kind, had=had)
+
+    def _leads_nowhere(self, page: Page) -> bool:
+        """Whether a redirect closes a circle or names no URL; its detail is a URL or says so."""
+        if not page.detail.startswith("http"):
+            return bool(page.detail)
+        circle = {*self._catalog.chain(page.detail)}
+        # The catalog knows redirects of earlier crawls, too.
+        others = (self._account.kind(url) for url in circle - {page.url.href})
+        if page.url.href not in circle or not _MOVED.issuperset(others):
+            return False
+        page.detail = circle_of(circle)
+        return True
 
     def _note(self, page: Page, kind: Refreshed, *, had: bool) -> None:
         self._account.note(page, kind, had=had)

@@ -694,6 +694,40 @@ def test_a_page_that_redirected_once_is_itself_again(tmp_path: Path) -> None:
         assert files(tmp_path)["h/index.html"] == f'<a href="{link}">'
 
 
+def redirected(mirror: BrowsableMirror, url: str, target: str) -> Page:
+    """The page `url`, which redirects to `target`, as the output has noted it."""
+    mirror.moved(url, target)
+    moved = Page(Url(url, 1), Outcome.ERR_30X, 302)
+    moved.detail = target
+    mirror.missed(moved)
+    return moved
+
+
+def test_a_circle_of_redirects_is_a_failure(tmp_path: Path) -> None:
+    mirror = mirror_in(tmp_path)
+    mirror.begin()
+    urls = [f"http://h/{name}" for name in "abc"]
+    moved = [redirected(mirror, url, urls[(n + 1) % 3]) for n, url in enumerate(urls)]
+    assert moved[2].detail == "its redirects go in a circle: its URLs differ in the path"
+    nowhere = Page(Url("http://h/d", 1), Outcome.ERR_30X, 302)
+    nowhere.detail = "it names no URL that can be crawled"
+    mirror.missed(nowhere)
+    stats = mirror.stats()
+    assert stats["failed"] == 2
+    mirror.close()
+
+
+def test_redirects_of_an_earlier_crawl_make_no_circle(tmp_path: Path) -> None:
+    write(tmp_path, page("http://h/", "<a href=a>"))
+    for way in (("http://h/a", "http://h/b"), ("http://h/b", "http://h/a")):
+        mirror = mirror_in(tmp_path)
+        mirror.begin()
+        assert redirected(mirror, *way).detail == way[1]
+        assert mirror.stats()["failed"] == 0
+        mirror.cut()
+        mirror.close()
+
+
 def test_a_redirect_that_became_a_page_is_forgotten(tmp_path: Path) -> None:
     pages = [page("http://h/", "<a href=u>"), page("http://h/u", "u", "text/html", *TAGGED)]
     write(tmp_path, *pages, page("http://h/t", "t"))
