@@ -33,7 +33,7 @@ from larbinpy.parse.charset import BodyText, document, query_encoder, sheet
 from larbinpy.parse.css import css_replacements, replace_css_urls
 from larbinpy.parse.grammars import replace_srcset, split_refresh
 from larbinpy.parse.xml import TRANSFORMS, encoding_of, root_name
-from larbinpy.url import MAX_LENGTH, Base, parse, resolve
+from larbinpy.url import MAX_LENGTH, VIEWS, Base, parse, resolve
 
 #: Attributes that are references or hold references.
 _HOLDERS = (
@@ -534,6 +534,8 @@ class _References:
 
     def _find(self, reference: str) -> tuple[str | None, bool]:
         text = reference.strip(_BLANKS)
+        if text.partition("#")[2].startswith(VIEWS) and (view := self._view(text)):
+            return view, True
         if not self._based and (not text or text.startswith("#")):
             return None, True
         address, mark, part = self._encoded(text).partition("#")
@@ -544,6 +546,12 @@ class _References:
         if mark and not _AS_WRITTEN(part):
             _, mark, part = (self._resolved(reference) or "").partition("#")
         return (path.partition("#")[0] + mark + part if mark else path), True
+
+    def _view(self, text: str) -> str | None:
+        """The reference to the file of a view (``#/a``) of a page that scripts make."""
+        href, mark, name = (self._resolved(text) or "").partition("#")
+        url = resolve(href) if mark else None
+        return self._reference_to(f"{url}#{name}") if url else None
 
     def _encoded(self, reference: str) -> str:
         if self.encode is None or reference.isascii():

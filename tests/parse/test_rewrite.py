@@ -23,6 +23,8 @@ FILES = {
     "http://h/i?x=1&y": "../i%3Fx%3D1%26y",
     "http://h/a/?%E9": "e.html",
     "http://h/x.png": "../x.png",
+    # A view of a page that scripts make.
+    "http://h/a/#/v": "%2323/v.html",
 }
 
 
@@ -41,6 +43,9 @@ def rewritten(text: str, type_: str = "text/html") -> str:
     [
         ("<a href=b>", '<a href="b.html">'),
         ("<A  HREF = 'b#x' Title=T>", "<A  HREF = 'b.html#x' Title=T>"),
+        ("<a href='#/v'><a href='/a/#/v'>", "<a href='%2323/v.html'><a href='%2323/v.html'>"),
+        ("<a href='#/w'><a href='#v'>", "<a href='#/w'><a href='#v'>"),
+        ("<a href='b#/w'>", "<a href='b.html#/w'>"),
         ("<a href=//h/a/b#%20x>", '<a href="b.html#%20x">'),
         ("<a href='c?d&amp;e'>", "<a href='http://h/a/c?d&amp;e'>"),
         ("<a href='c?d=\"e'>", "<a href='http://h/a/c?d=%22e'>"),
