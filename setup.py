@@ -22,8 +22,12 @@ class BuildWithExample(build_py):
             copy("larbin.conf", Path(self.build_lib, "larbinpy"))
 
 
+#: Manual pages and completions, which only scripts/dist makes; they keep their places in share/.
+SHARED = sorted(path for path in Path("share").rglob("*") if path.is_file())
+
 setup(
     cmdclass={"build_py": BuildWithExample},
+    data_files=[(str(path.parent), [str(path)]) for path in SHARED],
     ext_modules=[
         Extension(
             "larbinpy.native._native",

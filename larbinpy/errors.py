@@ -68,6 +68,8 @@ def disk_error(error: OSError, folders: str, *, saved: bool) -> str:
     if isinstance(error, DamagedError):
         return f"{what_failed(error)}; --scratch starts anew"
     remedy = "make room" if error.errno in FULL else "repair the cause"
+    if error.errno == errno.EFBIG:
+        remedy = "raise the limit of the size of files (ulimit -f)"
     since = "" if saved else " from the last save, as the end of the crawl could not be saved"
     return f"{what_failed(error)}, below {folders}; {remedy} and continue with --resume{since}"
 

@@ -11,8 +11,10 @@ import click
 from larbinpy.cli.common import complain, files, folders, plain_errors, set_option
 from larbinpy.config import (
     DEFAULT_FILE,
+    SETTINGS,
     ConfigError,
     Given,
+    Origins,
     assignment,
     change,
     check,
@@ -95,20 +97,16 @@ def _of_crawl(
     given = Given.by(file, settings, False, ())
     now, earlier = given.keywords, kept_in(folder)
     whole = given if earlier is None else given.over(earlier)
-    sources = {name.partition("_")[2].lower(): f"environment {name}" for name in whole.environ}
-    if earlier is not None:
-        sources |= dict.fromkeys(earlier.keywords, "an option of an earlier run")
-    config = whole.config()
-    for key, text in console.items():
-        if key.lower() not in now:
-            config = change(config, key, text)
-            sources[key.lower()] = "the console"
-    sources |= dict.fromkeys(now, "the command line")
-    from_file = whole.config_file or DEFAULT_FILE
+    origins, config = Origins(whole, now), whole.config()
+    set_there = {key for key in console if key.lower() not in now}
+    for key in set_there:
+        config = change(config, key, console[key])
     for line in describe(config, only_changed=changed):
-        keyword = line.split()[0].lstrip("#").lower()
-        source = sources.get(keyword, from_file)
-        yield f"{line} (from {source})" if "# CHANGED" in line else line
+        if "# CHANGED" not in line:
+            yield line
+            continue
+        keyword = SETTINGS[line.split()[0].lstrip("#").lower()].keyword
+        yield f"{line} (from {'the console' if keyword in set_there else origins.of(keyword)})"
 
 
 @click.command()

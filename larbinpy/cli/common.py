@@ -97,7 +97,10 @@ node_join_option = click.option(
     help="Be a node of this crawl: redis://HOST[:PORT]/NAME or unix:PATH?crawl=NAME.",
 )
 report_option = click.option(
-    "--report", metavar="FILE", help="Write a JSON report to FILE at the end.", shell_complete=files
+    "--report",
+    metavar="FILE",
+    help="Write a JSON report to FILE (or -) at the end.",
+    shell_complete=files,
 )
 progress_option = click.option(
     "--progress",
@@ -272,6 +275,8 @@ def open_bytes(name: str) -> IO[bytes]:
 
 def check_writable(file: str) -> None:
     """Raise ConfigError before a crawl if its report cannot be written to `file` after it."""
+    if file == "-":
+        return
     path = Path(file)
     if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
         raise ConfigError(f"{path}: the report cannot be written there")

@@ -285,13 +285,16 @@ def mirror(
             settings,
             allow_private,
         )
-        state = given.values()["state_dir"]
+        typed, state = given.keywords, given.values()["state_dir"]
         start = _start(directory, state)
         if start is Start.RESUME:
             complain(f"continuing the unfinished mirror in {directory}")
             given = going_on(given, state)
         config = configuration(given, directory)
-        crawl = Crawl(config, start=start, given=given, progress=progress)
+        written = given.values().keys()
+        crawl = Crawl(
+            config, start=start, fixed=typed, written=written, given=given, progress=progress
+        )
         collect_rarely()
         crawl.run()
         code = conclude(config, crawl.report, report)

@@ -12,7 +12,9 @@ from larbinpy.config.config import LIVE, MOST_DEPTH, SETTINGS, Config
 from larbinpy.config.grammar import ConfigError
 from larbinpy.config.sources import (
     DEFAULT_FILE,
+    UNKNOWN,
     Given,
+    Origins,
     assignment,
     change,
     check,
@@ -27,9 +29,11 @@ __all__ = [
     "LIVE",
     "MOST_DEPTH",
     "SETTINGS",
+    "UNKNOWN",
     "Config",
     "ConfigError",
     "Given",
+    "Origins",
     "assignment",
     "change",
     "check",

@@ -6,7 +6,7 @@ later run goes on with.
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -469,3 +469,38 @@ def _differs(kind: ValueKind[Any], item: Any) -> bool:
         return bool(kind.parse(*words_of(kind.show(item))) != item)
     except ValueError:
         return True
+
+
+class Origins(NamedTuple):
+    """Where the settings of a run come from."""
+
+    #: What was given now and in the runs before; None if that is not known.
+    given: Given | None = None
+    #: The keywords of the command line of this run.
+    fixed: Collection[str] = ()
+    #: The fields that the user set in any place; None if that is not known.
+    written: Collection[str] | None = None
+
+    def of(self, keyword: str) -> str:
+        """What set `keyword`, which does not have its default, in a few words; empty if unknown."""
+        row = _row(keyword)
+        if _row_in(row, self.fixed):
+            return "the command line"
+        if self.given is None:
+            return ""
+        if _row_in(row, self.given.keywords):
+            return "an option of an earlier run"
+        for name in in_environment(self.given.environ):
+            if _row_in(row, [_keyword(name)]):
+                return f"environment {name}"
+        is_ours = self.written is not None and row.attribute not in self.written
+        return "a default of this command" if is_ours else self.given.config_file or DEFAULT_FILE
+
+
+#: Of a crawl that a program makes.
+UNKNOWN = Origins()
+
+
+def _row_in(row: Setting, keywords: Iterable[str]) -> bool:
+    """Whether one of `keywords` sets the field of `row`."""
+    return any(_row(keyword).attribute == row.attribute for keyword in keywords)

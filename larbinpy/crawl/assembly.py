@@ -7,13 +7,13 @@ assembly asks a `Participation` before the frontier and the outputs are made, an
 that it gets from it, and does not know which kind they are.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import inf
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from larbinpy.config import Config, Given
+from larbinpy.config import UNKNOWN, Config, Given, Origins
 from larbinpy.console.ports.finder_process import FinderProcess
 from larbinpy.context import Context
 from larbinpy.crawl.control import Control, LiveSettings, Ports
@@ -168,8 +168,7 @@ class Assembly:
         seeds: Sequence[str],
         own_output: Output | None,
         display: Display,
-        fixed: Collection[str] = (),
-        given: Given | None = None,
+        origins: Origins = UNKNOWN,
     ) -> None:
         self._context = context
         self._part = part
@@ -183,8 +182,8 @@ class Assembly:
         self._site_configs = SiteConfigs(context.config)
         self._site_settings = SettingsBySite(context.config, self._site_configs)
         self._open_network()
-        self._make_frontier([*fixed, *part.changed])
-        self._open_disk(state, given)
+        self._make_frontier(origins)
+        self._open_disk(state, origins.given)
         self._open_ports()
         self.notes = [*part.enter(), *self._ports.notes]
         self.mode.limit_at = part.limit_at(context.stats.started)
@@ -224,7 +223,7 @@ class Assembly:
         config = replace(self._context.config, pages_connexions=self.handles)
         self._context = replace(self._context, config=config)
 
-    def _make_frontier(self, fixed: Collection[str]) -> None:
+    def _make_frontier(self, origins: Origins) -> None:
         """Make the frontier, and the objects beside it that the state has values of."""
         context, own, network = self._context, self._own_output, self._network
         is_probing = context.config.probe_soft_404
@@ -242,7 +241,13 @@ class Assembly:
         self._put_back = PutBack(context, self.frontier, self.totals)
         self._revisiting = self._make_revisiting()
         self._settings = LiveSettings(
-            context, fixed, self.mode, self._site_settings, self.frontier, network.fetcher
+            context,
+            origins,
+            self._part.changed,
+            self.mode,
+            self._site_settings,
+            self.frontier,
+            network.fetcher,
         )
 
     def _kinds(self) -> Kinds:

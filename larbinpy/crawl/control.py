@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from larbinpy.config import SETTINGS, ConfigError, change, texts
+from larbinpy.config import SETTINGS, ConfigError, Origins, change, texts
 from larbinpy.console.ports import reply
 from larbinpy.console.ports.commands import CommandSteps, Result, Wait, Watcher, Watchers
 from larbinpy.console.ports.finder_process import FinderProcess, finder_command
@@ -40,21 +40,23 @@ from larbinpy.url import fault
 class LiveSettings(SavedValue):
     """The configuration of a run, with the changes by `set`, which outlive the run.
 
-    `fixed` are the keywords that the command line gives: a change made in an earlier run does
-    not override them.
+    A change made in an earlier run does not override what the command line gives (`origins`), nor
+    the keywords `changed` of a fleet.
     """
 
     def __init__(
         self,
         context: Context,
-        fixed: Collection[str],
+        origins: Origins,
+        changed: Collection[str],
         mode: Mode,
         site_settings: SettingsBySite,
         frontier: Frontier,
         fetcher: Fetcher,
     ) -> None:
         self.config = context.config
-        self._fixed = {keyword.lower() for keyword in fixed}
+        self._origins = origins
+        self._fixed = {keyword.lower() for keyword in (*origins.fixed, *changed)}
         self._mode = mode
         self._site_settings = site_settings
         self._frontier = frontier
@@ -90,6 +92,15 @@ class LiveSettings(SavedValue):
         self._frontier.resize(config.pages_connexions)
         self._fetcher.limit(config.bond_width, self._clock())
         return None
+
+    def sources(self) -> dict[str, str]:
+        """Keyword -> what set it, in a few words, for the settings without their default."""
+        found = {
+            row.keyword: self._origins.of(row.keyword)
+            for row in SETTINGS.values()
+            if getattr(self.config, row.attribute) != row.default
+        }
+        return {**found, **dict.fromkeys(self._changed, "the console")}
 
     # As a part of the state:
 
@@ -184,6 +195,7 @@ class Control:
         return self._snapshots.take(
             self.state if ending is None else ending.reason,
             texts(replace(self._settings.config, rules=self._frontier.scope.rules.current)),
+            self._settings.sources(),
             # How fast all nodes of a fleet fetch is not known here.
             limit_page=self._mode.limit_page if self._mode.share is None else 0,
             limit_time=self._settings.config.limit_time,

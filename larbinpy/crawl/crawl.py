@@ -9,7 +9,7 @@ from itertools import chain
 from typing import TextIO
 
 from larbinpy._version import __version__
-from larbinpy.config import Config, ConfigError, Given, texts
+from larbinpy.config import Config, ConfigError, Given, Origins, texts
 from larbinpy.config.kinds import SEED
 from larbinpy.console.text import counted, printable
 from larbinpy.context import DEFAULT, Context, Tuning
@@ -114,7 +114,7 @@ class Run:
         """One turn of the engine, and the work between turns; True if the crawl is over."""
         parts, disk_pause = self._parts, self._mode.disk_pause
         try:
-            if self._is_to_stop:
+            if self._waits_no_longer:
                 disk_pause.cancel()
             elif not self._mode.draining:
                 parts.room.check(self._context.clock())
@@ -130,7 +130,7 @@ class Run:
                 parts.saving.save(ended=True)
                 parts.cookie_export.write()
         except OSError as error:
-            if not passes(error) or self._is_to_stop:
+            if not passes(error) or self._waits_no_longer:
                 raise
             error.filename = error.filename or self._folders
             self.say(disk_pause.begin(error, self._context.clock()))
@@ -146,6 +146,11 @@ class Run:
     @property
     def _is_to_stop(self) -> bool:
         return self._mode.stop or self._signals.stops > 0
+
+    @property
+    def _waits_no_longer(self) -> bool:
+        """Whether a full disk ends the run: it is to stop, or limitTime is over."""
+        return self._is_to_stop or self._context.clock() >= self._mode.limit_at
 
     @property
     def _all_decided(self) -> bool:
@@ -287,10 +292,9 @@ class Crawl:
         self._own_output = None if output is None else guarded(output, self, self._items)
         self._seeds = _parsed(chain(config.start_url, seeds))
         self._start = start
-        self._fixed = fixed
+        self._origins = Origins(given, fixed, written)
         self._written = written
         self._assumed = assumed
-        self._given = given
         self._progress = progress
         self._stdout = stdout or sys.stdout
         self._stderr = stderr or sys.stderr
@@ -430,8 +434,7 @@ class Crawl:
             self._seeds,
             self._own_output,
             Display(context, self._progress, self._stdout, self._stderr),
-            self._fixed,
-            self._given,
+            self._origins,
         )
         if self._rejoins:
             parts.notes.insert(0, f"{self._rejoins}: this node joins again")

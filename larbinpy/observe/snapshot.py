@@ -399,11 +399,12 @@ class Snapshots:
         self,
         state: str,
         config: Mapping[str, str],
+        sources: Mapping[str, str] | None = None,
         *,
         limit_page: int = 0,
         limit_time: float = 0.0,
     ) -> dict[str, Any]:
-        """A snapshot as JSON-able values; times in seconds. `state` and `config` are included.
+        """A snapshot as JSON-able values; times in seconds. The texts given are included.
 
         The limits (0 for none) are for `left_s`, the time that the crawl will still take; None if
         there is no good estimate. `waits_for` is a sentence; empty while nothing is waited for.
@@ -427,6 +428,7 @@ class Snapshots:
             "outside_hours": outside_hours(state, frontier),
             "left_s": self._left(state, limit_page, limit_time, now - stats.started),
             "config": dict(config),
+            "config_from": dict(sources or {}),
             "totals": _with_levels(counts, frontier),
             "rates": stats.rates(),
             "outcomes": outcomes,

@@ -6,6 +6,7 @@ The report is one JSON object about the whole crawl.
 import json
 import os
 import stat
+import sys
 from collections.abc import Iterable, Mapping
 from json.encoder import encode_basestring_ascii as quoted
 from pathlib import Path
@@ -139,10 +140,14 @@ def write_pieces(path: str | os.PathLike[str], pieces: Iterable[str]) -> None:
     """Write a report in `pieces` to `path`, completely or not at all. Raises `OSError`.
 
     A file is replaced; a link to a file stays a link. A pipe or a device (``/dev/stdout``) is
-    written to.
+    written to, and so is standard output, by the name "-".
     """
     encoded = (piece.encode("utf-8", "replace") for piece in pieces)
-    if _is_special(path):
+    if os.fspath(path) == "-":
+        sys.stdout.flush()
+        sys.stdout.buffer.writelines(encoded)
+        sys.stdout.flush()
+    elif _is_special(path):
         with open(path, "wb") as file:
             file.writelines(encoded)
     else:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from larbinpy.config import SETTINGS, Config, ConfigError, Given
+from larbinpy.config import SETTINGS, Config, ConfigError, Given, Origins
 
 Pairs = list[tuple[str, str]]
 
@@ -246,3 +246,15 @@ def test_damage_is_noticed(change: dict[str, Any]) -> None:
     saved = {**options(("retries", "1")).kept().to_json(), **change}
     with pytest.raises((LookupError, TypeError, ValueError, AttributeError)):
         Given.of_json(saved)
+
+
+def test_where_a_setting_is_from(tmp_path: Path) -> None:
+    earlier = options(("retries", "7"), ("limitPage", "3"), file="my.conf", WAITDURATION="5")
+    origins = Origins(earlier, ["limitPage"], ["retries", "limit_page", "wait_duration", "debug"])
+    assert origins.of("limitPage") == "the command line"
+    assert origins.of("retries") == "an option of an earlier run"
+    assert origins.of("waitDuration") == "environment LARBINPY_WAITDURATION"
+    assert origins.of("debug") == "my.conf"
+    assert origins.of("useCookies") == "a default of this command"
+    assert Origins(options(), (), ["debug"]).of("debug") == "larbin.conf"
+    assert Origins().of("debug") == ""

@@ -411,6 +411,16 @@ def test_full_disk_of_the_state(world: World, small_disk: Path) -> None:
     assert {fate["outcome"] for fate in world.fates} == {"success"}
 
 
+def test_the_end_of_the_time_while_the_disk_is_full(world: World, small_disk: Path) -> None:
+    """A job of each night does not wait for room for the next ones, too."""
+    world.out = small_disk / "save"
+    library = Library(world)
+    world.conf(f"startUrl {library.web.url()} outputDir {world.out} limitTime 2s")
+    crawler = world.run()
+    assert crawler.process.returncode == 3
+    assert WAITS in crawler.err and "make room and continue" in crawler.err.splitlines()[-1]
+
+
 def test_file_too_large_for_its_system(world: World) -> None:
     """As a full disk, without the rights to make one."""
     library = Library(world)
@@ -418,7 +428,7 @@ def test_file_too_large_for_its_system(world: World) -> None:
     limited = ["sh", "-c", 'ulimit -f 256; exec "$@"', "sh", *LARBINPY]
     crawler = world.run(command=limited)
     assert crawler.process.returncode == 3
-    assert "File too large" in one_line(crawler)
+    assert "File too large" in one_line(crawler) and "ulimit -f" in crawler.err
     assert world.files() == {f"{library.site}/index.html"}
     assert world.run("--resume").process.returncode == 0
     library.check_all(world)

@@ -74,3 +74,10 @@ def test_a_pipe_is_written_to_and_not_replaced() -> None:
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         write_report(tmp_path / "none" / "report.json", REPORT)
+
+
+def test_a_report_to_standard_output(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    print("before")
+    write_report("-", REPORT)
+    before, _, report = capfdbinary.readouterr().out.partition(b"\n")
+    assert (before, json.loads(report)) == (b"before", REPORT)

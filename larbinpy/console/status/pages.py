@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import Any
 
-from larbinpy.config import SETTINGS
+from larbinpy.config import LIVE, SETTINGS
 from larbinpy.console.status import overview
 from larbinpy.console.status.markup import (
     FLEET,
@@ -263,15 +263,18 @@ def system(snapshot: Snapshot) -> Html:
 
 
 def config(snapshot: Snapshot) -> Html:
-    """The settings in use: those that were set, then the defaults."""
-    texts = group(snapshot, "config")
+    """The settings in use: those that were set, with what set them, then the defaults."""
+    texts, sources = group(snapshot, "config"), group(snapshot, "config_from")
     changed: list[tuple[Child, Child]] = []
     defaults: list[tuple[Child, Child]] = []
     for keyword, text in texts.items():
-        row = SETTINGS.get(keyword.lower())
-        line = (join([keyword, el("small", row.help) if row else None]), text or "-")
-        is_default = row is not None and row.text(row.default) == text
-        (defaults if is_default else changed).append(line)
+        row, source = SETTINGS.get(keyword.lower()), sources.get(keyword)
+        about = join([keyword, el("small", row.help) if row else None])
+        if row is not None and row.text(row.default) == text:
+            defaults.append((about, text or "-"))
+        else:
+            value = join([text or "-", el("small", f"from {source}") if source else None])
+            changed.append((about, value))
     head = ("*Keyword", "*Value")
     return section(
         "Configuration",
@@ -463,6 +466,15 @@ def _live() -> Html:
     return el("div", el("div", switch, id="bar", hidden=""), lost, class_="live")
 
 
+_COMMANDS = [
+    ("add", "Add seed"),
+    ("reject", "Reject URLs"),
+    ("accept", "Accept URLs"),
+    ("drop", "Drop rule"),
+    ("rules", "List rules"),
+]
+
+
 def _control(snapshot: Snapshot) -> Html:
     """The elements for commands; without the script they stay hidden."""
     verbs = ("Pause", "Resume", "Stop")
@@ -482,6 +494,13 @@ def _control(snapshot: Snapshot) -> Html:
         ),
         el(
             "form",
+            el("select", *_changes(), id="what", aria_label="What to change"),
+            _field("value", "Its value", placeholder="URL, pattern or value"),
+            el("button", "Do"),
+            id="change",
+        ),
+        el(
+            "form",
             _field("token", f"Token (the line in {token})", class_="secret"),
             el("button", "Use"),
             id="ask",
@@ -492,6 +511,12 @@ def _control(snapshot: Snapshot) -> Html:
         hidden="",
         aria_label="Commands",
     )
+
+
+def _changes() -> list[Html]:
+    """What the form changes, as options; the values are commands without their last word."""
+    settings = [(f"set {row.keyword}", f"Set {row.keyword}") for row in LIVE.values()]
+    return [el("option", text, value=command) for command, text in [*_COMMANDS, *settings]]
 
 
 def _field(name: str, text: str, **attributes: str) -> Html:

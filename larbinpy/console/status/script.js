@@ -95,7 +95,13 @@ function ask(why) {
   find("token").focus();
 }
 function worded(found) {
+  if (found.refused && found.refused.length)
+    return found.refused.map((each) => each.url + ": " + each.reason).join("\n");
   if (!found.ok) return "Error: " + found.error;
+  if (found.rules) return found.rules.map((each) =>
+    each.number + "  " + each.rule + "  (" + each.source + ", " + each.decided + " links)").join("\n")
+    || "There are no rules.";
+  if ("rejected" in found) return "Done; the rule had rejected " + found.rejected + " links.";
   if (!found.why) return "Done.";
   const lines = [found.url, found.state + (found.paused ? ", and the crawl is paused" : "") +
     ": " + found.why];
@@ -136,6 +142,14 @@ if (control) {
     event.preventDefault();
     const url = find("url").value.trim().replaceAll(" ", "%20");
     if (url) send("explain " + url);
+  });
+  const what = find("what"), value = find("value");
+  what.addEventListener("change", () => { value.disabled = what.value === "rules"; });
+  find("change").addEventListener("submit", (event) => {
+    event.preventDefault();
+    const text = what.value === "rules" ? "" : value.value.trim();
+    if (!text && what.value !== "rules") return say("Type its value.");
+    send((what.value + " " + (what.value === "add" ? text.replaceAll(" ", "%20") : text)).trim());
   });
   find("ask").addEventListener("submit", (event) => {
     event.preventDefault();

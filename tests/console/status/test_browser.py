@@ -318,6 +318,35 @@ def test_the_page_explains_a_url_and_its_text_stays_text(world: World) -> None:
     tab.close()
 
 
+def test_the_page_changes_speed_seeds_and_rules(world: World) -> None:
+    tab = opened(world, width=390)
+
+    def change(what: str, value: str) -> None:
+        chosen = "document.getElementById('what')"
+        tab.run(f"{chosen}.value = {what!r}, {chosen}.dispatchEvent(new Event('change'))")
+        enter(tab, "change", "value", value)
+
+    change("set waitDuration", "2.5")
+    enter(tab, "ask", "token", TOKEN)
+    for what, value in (("add", " http://a.test/b c "), ("reject", "**/old/**"), ("drop", "1")):
+        tab.until("document.getElementById('answer').textContent.startsWith('Done')")
+        change(what, value)
+    tab.until("document.getElementById('answer').textContent.startsWith('Done')")
+    change("rules", "")
+    tab.until("document.getElementById('answer').textContent.startsWith('1  reject')")
+    assert answer(tab) == "1  reject **/x  (console, 1234 links)"
+    told = [("set", "waitDuration", "2.5"), ("rule", "False", "**/old/**"), ("drop", "1")]
+    assert world.crawl.calls == told
+    assert world.crawl.seeds[-1][0] == "http://a.test/b%20c"
+    change("set bondWidth", "")
+    assert "Type its value" in answer(tab)
+    assert tab.run("document.documentElement.scrollWidth") == 390
+    at_rest(tab, world)
+    change("set bondWidth", "x")
+    tab.until("document.getElementById('answer').textContent.includes('cannot be set')")
+    tab.close()
+
+
 def test_a_page_of_another_origin_cannot_send_commands(world: World) -> None:
     """Not even one that knows the token."""
     tab = opened(world)

@@ -206,11 +206,15 @@ def test_the_title_shows_warnings() -> None:
 
 def test_changed_settings_are_apart_from_defaults() -> None:
     config = texts(replace(Config(), wait_duration=5.0, user_agent="<mybot>"))
-    tree, _ = parse(pages.render("/system.html", snapshot(config=config)))
+    sources = {"waitDuration": "the <console>", "retries": "not shown"}
+    shown = snapshot(config=config, config_from=sources)
+    tree, _ = parse(pages.render("/system.html", shown))
     section = tree.findall("body/main/section")[-1]
     mine, defaults = section.iter("table")
     assert [row[0].text for row in mine.find("tbody")] == ["UserAgent", "waitDuration"]
     assert "<mybot>" in "".join(mine.itertext())
+    assert "from the <console>" in "".join(mine.itertext())
+    assert "not shown" not in "".join(section.itertext())
     assert len(defaults.find("tbody")) == len(config) - 2
 
 
