@@ -77,16 +77,18 @@ class Package:
         self._at = at
         self._resources: list[dict[str, object]] = []
 
-    def add(self, path: str, pieces: Iterable[bytes], *, packed: bool = True) -> str:
+    def add(self, path: str, content: IO[bytes], *, packed: bool = True) -> str:
         """Write the part `path`; return its digest."""
         info = zipfile.ZipInfo(path, self._at.timetuple()[:6])
         info.compress_type = zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED
-        digest, size = sha256(), 0
-        with self._zip.open(info, "w", force_zip64=True) as part:
-            for piece in pieces:
+        digest, size = sha256(), content.seek(0, os.SEEK_END)
+        content.seek(0)
+        # Only a large part may have the fields of ZIP64: ReplayWeb.page takes the beginning of any
+        # other for content.
+        with self._zip.open(info, "w", force_zip64=size > zipfile.ZIP64_LIMIT) as part:
+            for piece in iter(lambda: content.read(_PIECE), b""):
                 part.write(piece)
                 digest.update(piece)
-                size += len(piece)
         found = f"sha256:{digest.hexdigest()}"
         name = _ODD.sub("-", path.rpartition("/")[2].lower())
         self._resources.append({"name": name, "path": path, "hash": found, "bytes": size})
@@ -96,8 +98,8 @@ class Package:
         """Write the list of all parts, with the fields `about`."""
         package = {"profile": "data-package", "resources": [*self._resources], **about}
         path = "datapackage.json"
-        digest = self.add(path, [_json(package)])
-        self.add("datapackage-digest.json", [_json({"path": path, "hash": digest})])
+        digest = self.add(path, BytesIO(_json(package)))
+        self.add("datapackage-digest.json", BytesIO(_json({"path": path, "hash": digest})))
 
 
 class CaptureIndex:
@@ -113,6 +115,7 @@ class CaptureIndex:
         self._first_lines: list[bytes] = []
         #: Lines of "pages.jsonl", on the disk, as there may be millions.
         self._rows: IO[bytes] = opened.enter_context(TemporaryFile(dir=folder))  # noqa: SIM115
+        self._rows.write(_head_of_pages(False))
         self._titles: dict[str, str] = {}
         self.captures = self.pages = 0
         self.has_text = False
@@ -134,18 +137,16 @@ class CaptureIndex:
             offset += len(data)
             yield data
 
-    def first_lines(self) -> Iterator[bytes]:
+    def first_lines(self) -> IO[bytes]:
         """The places of the blocks, once all were written."""
-        yield b"!meta 0 " + _json({"format": "cdxj-gzip-1.0", "filename": "index.cdx.gz"}) + b"\n"
-        for line in self._first_lines:
-            yield line + b"\n"
+        head = b"!meta 0 " + _json({"format": "cdxj-gzip-1.0", "filename": "index.cdx.gz"})
+        return BytesIO(b"".join(line + b"\n" for line in (head, *self._first_lines)))
 
-    def rows(self) -> Iterator[bytes]:
-        """The lines of "pages.jsonl", once all blocks were written."""
-        head = {"format": "json-pages-1.0", "id": "pages", "title": "All pages"}
-        yield _json(head | {"hasText": self.has_text}) + b"\n"
+    def rows(self) -> IO[bytes]:
+        """The file "pages.jsonl", once all blocks were written."""
         self._rows.seek(0)
-        yield from iter(lambda: self._rows.read(_PIECE), b"")
+        self._rows.write(_head_of_pages(self.has_text))
+        return self._rows
 
     def _lines(self, archive: Path) -> Iterator[bytes]:
         """The lines of one archive, in their order."""
@@ -238,11 +239,14 @@ def _write(
             opened.enter_context(zipfile.ZipFile(file, "w")), datetime.fromtimestamp(now, UTC)
         )
         index = CaptureIndex(archives, text_of, folder, opened)
-        package.add("indexes/index.cdx.gz", index.blocks(), packed=False)
+        blocks = opened.enter_context(TemporaryFile(dir=folder))
+        blocks.writelines(index.blocks())
+        package.add("indexes/index.cdx.gz", blocks, packed=False)
         package.add("indexes/index.idx", index.first_lines())
         package.add("pages/pages.jsonl", index.rows())
         for archive in archives:
-            package.add(f"archive/{archive.name}", _pieces(archive), packed=False)
+            with archive.open("rb") as records:
+                package.add(f"archive/{archive.name}", records, packed=False)
         software = Config().user_agent
         about = {"wacz_version": _VERSION, "software": software, "created": timestamp(now)}
         if index.main[0]:
@@ -331,9 +335,10 @@ def _fields(line: bytes) -> dict[str, str]:
     return fields
 
 
-def _pieces(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        yield from iter(lambda: file.read(_PIECE), b"")
+def _head_of_pages(has_text: bool) -> bytes:
+    """The first line of "pages.jsonl", as long in either case."""
+    head = {"format": "json-pages-1.0", "id": "pages", "title": "All pages", "hasText": has_text}
+    return _json(head).ljust(len(_json(head | {"hasText": False}))) + b"\n"
 
 
 def _json(value: object) -> bytes:

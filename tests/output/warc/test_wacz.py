@@ -3,6 +3,7 @@
 import gzip
 import json
 import zipfile
+import zlib
 from hashlib import sha256
 from itertools import count
 from pathlib import Path
@@ -99,6 +100,18 @@ def test_its_digests_and_places_are_those_of_its_parts(tmp_path: Path) -> None:
     first = json.loads(found.blocks[1][found.blocks[1].index(b"{") :])
     block = data["indexes/index.cdx.gz"][first["offset"] :][: first["length"]]
     assert gzip.decompress(block).splitlines() == found.index
+
+
+def test_each_part_begins_where_the_central_directory_says(tmp_path: Path) -> None:
+    """Readers such as ReplayWeb.page do not look for further fields in the header of a part."""
+    path = tmp_path / "x.wacz"
+    pack(archive(tmp_path, *PAGES), path, NOW)
+    data = path.read_bytes()
+    for part in zipfile.ZipFile(path).infolist():
+        begin = part.header_offset + 30 + len(part.filename) + len(part.extra)
+        body = data[begin : begin + part.compress_size]
+        whole = body if part.compress_type == zipfile.ZIP_STORED else zlib.decompress(body, -15)
+        assert zlib.crc32(whole) == part.CRC
 
 
 def test_a_long_index_has_several_blocks(tmp_path: Path) -> None:
