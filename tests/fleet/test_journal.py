@@ -141,6 +141,16 @@ def test_a_block_grows_until_it_is_full() -> None:
     assert commit.owing == 7
 
 
+def test_elements_of_an_inbox_are_a_change_without_any_new_url() -> None:
+    """All of them were known: they go from the inbox all the same."""
+    journal, _ = serving(ShardJournal())
+    assert not journal.has_changes(3)
+    journal.received(3, 2)
+    assert journal.has_changes(3)
+    commit = round_of(journal)
+    assert commit is not None and commit.received == 2
+
+
 def test_a_block_that_is_full_and_written_is_not_written_again() -> None:
     journal, _ = serving(ShardJournal(lines=2))
     for k in range(2):

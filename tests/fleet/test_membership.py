@@ -350,6 +350,19 @@ def test_nodes_are_paused_as_long_as_their_fleet(fleet: Fleet) -> None:
     assert list(node.member.second(fleet.now)) == []
 
 
+def test_a_node_tells_what_it_waits_for(fleet: Fleet) -> None:
+    node = fleet.node("a")
+    node.works()
+    assert node.member.holds == "this node joins the fleet"
+    fleet.go(5.0)
+    assert node.member.holds == ""
+    node.board.cut(fleet.now + 60.0, lambda: None)
+    fleet.go(8.0)
+    assert node.member.holds == "this node waits until it is certain of its shards"
+    node.member._client.trouble = "Redis does not answer"
+    assert node.member.holds == "Redis does not answer"
+
+
 def test_a_node_tells_what_its_outputs_and_its_vault_tell(
     fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -119,6 +120,60 @@ def test_a_node_does_at_its_deadline_what_is_due() -> None:
     while not crawl.node.is_over:
         world.step()
     assert crawl.node.deadline == float("inf")
+
+
+def test_a_node_that_cannot_join_asks_each_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(7, pages=400, hosts=20)
+    world.start(0.0)
+    [crawl] = world.crawls
+    asked: list[float] = []
+
+    def join(session: str, then: Callable[[Any], None]) -> None:
+        asked.append(world.now)
+        then(Away())
+
+    monkeypatch.setattr(crawl.vault, "join", join)
+    go(world, 5.0)
+    assert 4 <= len(asked) <= 6
+    assert min(after - before for before, after in pairwise(asked)) >= 1.0
+
+
+def test_nodes_look_each_second_and_more_often_while_shards_move(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A look asks for each shard."""
+    world = running(1, 10.0)
+    [crawl] = world.crawls
+    looks: list[float] = []
+    look = crawl.vault.look
+
+    def counted(then: Callable[[Any], None]) -> None:
+        looks.append(world.now)
+        look(then)
+
+    monkeypatch.setattr(crawl.vault, "look", counted)
+    monkeypatch.setattr(type(crawl.journal), "owes", False)
+    go(world, 10.0)
+    assert 8 <= len(looks) <= 12
+    world.start()
+    looks.clear()
+    until = world.now + 3.0
+    while world.now < until:
+        world.step()
+    assert len(looks) >= 5
+
+
+def test_seeds_that_all_are_known_are_safe_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A round without anything says so."""
+    world = running(1, 6.0)
+    [crawl] = world.crawls
+    exchange = crawl.node._exchange
+    safe: list[bool] = []
+    exchange._seeded = lambda: safe.append(True)
+    exchange.note_seeds()
+    monkeypatch.setattr(type(crawl.journal), "has_news", False)
+    go(world, 3.0)
+    assert safe == [True]
 
 
 def test_a_node_asks_once_to_be_no_member_any_more(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -205,6 +205,22 @@ def test_what_a_node_does_with_an_order(order: str, answer: dict[str, Any]) -> N
     assert list(control_of(Board()).execute(order)) == [answer]
 
 
+@pytest.mark.parametrize(
+    ("names", "answer"),
+    [("a,b", {"ok": True}), ("b,me", {"found": "q=x"}), ("me", {"found": "q=x"})],
+)
+def test_a_search_is_for_the_nodes_that_it_names(
+    monkeypatch: pytest.MonkeyPatch, names: str, answer: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(
+        "larbinpy.crawl.fleet.steering.searched",
+        lambda finder, query, clock: iter([{"found": query}]),
+    )
+    control = control_of(Board())
+    control._settings.config = Config(node="me")
+    assert list(control.execute(f"search {names} q=x")) == [answer]
+
+
 def test_a_node_saves_at_an_order(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Control, "save", lambda self: iter([{"ok": True, "saved": 7}]))
     assert list(control_of(Board()).execute("save")) == [{"ok": True, "saved": 7}]

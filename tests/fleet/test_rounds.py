@@ -2,7 +2,7 @@ from collections.abc import Callable
 
 from larbinpy.fleet.journal import JournalRound
 from larbinpy.fleet.node import Sending
-from larbinpy.fleet.vault import Answered, Commit
+from larbinpy.fleet.vault import Answered, Away, Commit, NodeSession
 from tests.support.memoryvault import Engine, MemoryVault
 
 EMPTY = Commit(b"", {}, {}, [], 0, 0, {}, {})
@@ -27,6 +27,26 @@ def test_a_round_is_done_when_all_is_answered_and_flushed() -> None:
     assert sending.is_done
     assert engine.standings[0].n == 2
     assert engine.standings[2].inbox == 1
+
+
+def test_questions_of_a_session_are_asked_again_until_it_ends() -> None:
+    session = NodeSession()
+    heard: list[str] = []
+    again: list[str] = []
+    assert session.is_settled
+    first = session.then(heard.append, lambda: again.append("first"))
+    second = session.then(heard.append, lambda: again.append("second"))
+    third = session.then(heard.append, lambda: again.append("third"))
+    assert not session.is_settled
+    first("one")
+    second(Away())
+    assert heard == ["one"] and not session.is_settled
+    session.resend()
+    session.resend()
+    assert again == ["second"]
+    session.end()
+    third("late")
+    assert heard == ["one"]
 
 
 def test_a_round_is_flushed_once_when_the_last_of_it_is_answered() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from larbinpy.config import SETTINGS, Config, ConfigError, load
 from larbinpy.fleet.board import FoundCrawl
-from larbinpy.fleet.identity import OWN, as_it_runs, as_node, joined, shared, to_steer
+from larbinpy.fleet.identity import OWN, as_it_runs, as_node, has_area, joined, shared, to_steer
 from larbinpy.fleet.vault import FleetState, SharedCrawl
 
 
@@ -94,6 +94,13 @@ def test_a_node_takes_what_was_changed_since_the_begin() -> None:
     assert (node.shards, node.stay, node.output_dir) == (64, "host", "b")
     steered = to_steer(found)
     assert (steered.wait_duration, steered.limit_page, steered.shards) == (400.0, 50, 64)
+
+
+@pytest.mark.parametrize(
+    ("line", "has"), [("stay any", False), ("stay host", True), ("lockSite on", True)]
+)
+def test_which_crawls_keep_to_an_area(line: str, has: bool) -> None:
+    assert has_area(config(line)) is has
 
 
 def test_commands_know_the_area_of_a_crawl_but_none_of_its_files() -> None:
