@@ -173,6 +173,17 @@ def test_a_url_that_is_done_twice_counts_once() -> None:
     assert (commit.owing, commit.owed) == (1, {0: b"\2"})
 
 
+def test_a_url_of_a_block_that_is_gone_is_done_once_more() -> None:
+    journal, _ = serving(ShardJournal())
+    page = journal.put(3, 1, "page")
+    for _ in range(2):
+        journal.done(page)
+        for _ in range(2):
+            commit = round_of(journal)
+    assert commit is not None
+    assert (commit.owing, commit.finished, commit.owed) == (0, [], {})
+
+
 def test_a_block_without_owed_lines_is_removed() -> None:
     journal, _ = serving(ShardJournal(lines=3))
     stored = Shard()

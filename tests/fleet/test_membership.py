@@ -359,7 +359,8 @@ def test_a_node_tells_what_it_waits_for(fleet: Fleet) -> None:
     node.board.cut(fleet.now + 60.0, lambda: None)
     fleet.go(8.0)
     assert node.member.holds == "this node waits until it is certain of its shards"
-    node.member._client.trouble = "Redis does not answer"
+    client: Any = SimpleNamespace(trouble="Redis does not answer")
+    node.member._client = client
     assert node.member.holds == "Redis does not answer"
 
 

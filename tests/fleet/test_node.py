@@ -353,6 +353,32 @@ def test_a_shard_that_cannot_be_left_ends_the_session(monkeypatch: pytest.Monkey
     assert "has number 99 instead of" in crawl.node.lost
 
 
+def test_a_shard_is_left_when_the_vault_has_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = running(1, 6.0)
+    [crawl] = world.crawls
+    commit, leave = crawl.vault.commit, crawl.vault.leave
+    held: list[Callable[[], None]] = []
+    left: list[int] = []
+    monkeypatch.setattr(crawl.vault, "commit", lambda *call: held.append(partial(commit, *call)))
+
+    def leaves(shard: int, *rest: Any) -> None:
+        left.append(shard)
+        leave(shard, *rest)
+
+    monkeypatch.setattr(crawl.vault, "leave", leaves)
+    while not held:
+        world.step()
+    crawl.flight.clear()
+    crawl.node.leave()
+    go(world, 5.0)
+    assert left == []
+    monkeypatch.setattr(crawl.vault, "commit", commit)
+    for send in held:
+        send()
+    go(world, 5.0)
+    assert len(left) == len(world.engine.standings)
+
+
 def test_a_node_tells_how_long_its_last_round_took() -> None:
     world = running(1, 6.0, latency=0.5)
     [crawl] = world.crawls
