@@ -39,6 +39,9 @@ _DISK = Ending.DISK.code
 #: allocations, the middle one after this many collections of the young one, the old one never.
 _YOUNG, _ROUNDS, _NEVER = 20_000, 10, 2**31 - 1
 _COMMENT = re.compile(r"(?:^|\s)#.*")
+_WRAPPED = re.compile(r'^(?:"([^"]*)"|<([^<>]*)>)$')
+#: Bytes that are not UTF-8, after decoding.
+_ODD_BYTE = re.compile("[\udc80-\udcff]")
 
 
 def _options(*options: Callable[[_F], _F]) -> Callable[[_F], _F]:
@@ -226,7 +229,8 @@ def lines(name: str | None) -> Iterator[tuple[str, str]]:
     """The URLs in a file, each with its place ("urls.txt:7"); read lazily; none without `name`.
 
     Empty lines are left out, and so are comments: from "#" at the beginning of a line, or after a
-    blank, to its end. A "#" within a URL begins its fragment.
+    blank, to its end. A "#" within a URL begins its fragment. Of the columns of a table, which tabs
+    part, the first one counts; it may be in quotes or angle brackets.
     """
     if name is None:
         return
@@ -234,7 +238,8 @@ def lines(name: str | None) -> Iterator[tuple[str, str]]:
     with open_bytes(name) as file:
         for number, line in enumerate(_text_lines(file), 1):
             # Files that were put together have a mark at the beginning of each.
-            text = _COMMENT.sub("", line.lstrip("\ufeff")).strip()
+            text = _COMMENT.sub("", line.lstrip("\ufeff")).strip().partition("\t")[0].strip()
+            text = _WRAPPED.sub(r"\1\2", text)
             if text:
                 yield text, f"{shown}:{number}"
 
@@ -246,7 +251,10 @@ def _text_lines(file: IO[bytes]) -> Iterator[str]:
         yield from decoded(first + file.read(), "replace").splitlines()
         return
     for line in chain([first], file):
-        yield from line.decode(errors="replace").splitlines()
+        text = line.decode(errors="surrogateescape")
+        # A browser sends bytes of another encoding as they are.
+        text = _ODD_BYTE.sub(lambda found: f"%{ord(found[0]) - 0xDC00:02X}", text)
+        yield from text.splitlines()
 
 
 def refuse_files(urls: Iterable[str]) -> None:

@@ -408,8 +408,10 @@ def unknown(word: str, table: Table) -> str:
 
 #: Names of settings in other programs -> the keyword, in lower case.
 _ELSEWHERE = {
-    **dict.fromkeys(("wait", "delay", "downloaddelay", "sleep", "pause"), "waitduration"),
-    **dict.fromkeys(("depth", "level", "maxdepth", "depthlimit"), "depthinsite"),
+    **dict.fromkeys(
+        ("wait", "delay", "downloaddelay", "crawldelay", "sleep", "pause"), "waitduration"
+    ),
+    **dict.fromkeys(("depth", "level", "maxdepth", "depthlimit", "recursive"), "depthinsite"),
     **dict.fromkeys(("rate", "ratelimit", "limitrate", "bandwidth"), "bondwidth"),
     **dict.fromkeys(("pages", "maxpages", "pagelimit"), "limitpage"),
     **dict.fromkeys(("include", "allow", "follow"), "accept"),
@@ -423,6 +425,8 @@ _ELSEWHERE = {
     **dict.fromkeys(("robots", "obeyrobots", "norobots"), "ignorerobots"),
     **dict.fromkeys(("email", "mail", "contact"), "from"),
     **dict.fromkeys(("tries", "retry", "maxretries"), "retries"),
+    **dict.fromkeys(("mirror", "format", "outputformat"), "outputmode"),
+    **dict.fromkeys(("quota", "maxbytes"), "limitbytesbysite"),
     **dict.fromkeys(("verify", "nocheckcertificate", "insecure"), "insecuretls"),
 }
 

@@ -169,7 +169,7 @@ def test_a_file_of_urls_is_read_lazily(tmp_path: Path) -> None:
     assert next(found) == ("http://a.test/", f"{path}:2")
     with path.open("ab") as file:
         file.write(b" # last\nlast#x")
-    assert list(found) == [("\ufffd", f"{path}:5"), ("last#x", f"{path}:7")]
+    assert list(found) == [("%FF", f"{path}:5"), ("last#x", f"{path}:7")]
     assert list(lines(None)) == []
 
 
@@ -186,6 +186,10 @@ def test_a_list_of_urls_of_other_programs(tmp_path: Path, codec: str, end: str) 
         "#x",
         " # y",
         "a.test/4",
+        "a.test/5\tA title\t200",
+        '"a.test/6?a,b"',
+        "<a.test/7>",
+        '"a.test/8',
     ]
     path.write_bytes((mark + end.join(rows)).encode(codec))
     assert [text for text, _ in lines(str(path))] == [
@@ -193,6 +197,10 @@ def test_a_list_of_urls_of_other_programs(tmp_path: Path, codec: str, end: str) 
         "a.test/2",
         "a.test/ü#part",
         "a.test/4",
+        "a.test/5",
+        "a.test/6?a,b",
+        "a.test/7",
+        '"a.test/8',
     ]
 
 
