@@ -40,6 +40,7 @@ from larbinpy.config.kinds import (
     NAME,
     NEW_FILE,
     NODE,
+    NOTIFY,
     PAGES,
     PARAMETER,
     PLUG,
@@ -121,6 +122,12 @@ class Config:
     plug: str = setting("plug", PLUG, "", "class of your own that gets the pages; also --plug")
     items: str | None = setting(
         "items", ITEMS, None, "file for what the plug emits, .jsonl or .csv; also -O"
+    )
+    notify: str = setting(
+        "notify",
+        NOTIFY,
+        "",
+        "command, or URL of a web hook, that gets the report at the end of a run",
     )
     keep_bodies: bool = setting(
         "keepBodies", SWITCH, False, "keep the pages themselves in the database, too"

@@ -842,7 +842,17 @@ def _cookie_file(text: str) -> str:
     return path
 
 
+def _told(text: str) -> str:
+    """A command of the shell, or the URL of a web hook."""
+    if "://" in text.split(" ", 1)[0] and not text.lower().startswith(("http://", "https://")):
+        raise ValueError(f"{masked(text)[:80]!r} is no command, and no http:// or https:// URL")
+    return plain(text).strip()
+
+
 SEED: ValueKind[str] = ValueKind("URL", _seed, masked)
+NOTIFY: ValueKind[str] = ValueKind(
+    "COMMAND|URL", _told, lambda text: quote(masked(text)), spaced=True
+)
 HEADER_LINE: ValueKind[str] = ValueKind(
     '"NAME: VALUE"', _header_line, lambda line: quote(_show_header(line)), spaced=True
 )

@@ -14,6 +14,7 @@ from larbinpy.config.kinds import SEED
 from larbinpy.console.text import counted, printable
 from larbinpy.context import DEFAULT, Context, Tuning
 from larbinpy.crawl.assembly import Alone, Assembly, Participation
+from larbinpy.crawl.ending import notify
 from larbinpy.crawl.mode import Restart
 from larbinpy.crawl.own_plug import guarded, named_plug
 from larbinpy.crawl.parts import Display
@@ -24,6 +25,7 @@ from larbinpy.output.items import Item, Items
 from larbinpy.page import SCRIPTED, UNKEPT, Outcome, cure, in_words, left_out_in_words, reason
 from larbinpy.stats import Stats
 from larbinpy.storage.state import Start, State
+from larbinpy.url import masked
 
 #: Endings that say that the crawl did what was asked.
 _DONE = (Ending.FINISHED, Ending.LIMIT_PAGE, Ending.LIMIT_TIME)
@@ -322,7 +324,16 @@ class Crawl:
                     self._restarts(str(reason))
                     continue
                 self.report = run.report(ending)
-            return self._pack(run, ending).code
+            code = self._pack(run, ending).code
+            if self._config.notify:
+                self._notify()
+            return code
+
+    def _notify(self) -> None:
+        config = self._config
+        database = config.content_database if config.fills_database else None
+        if fault := notify(config.notify, self.report, database):
+            self._say(f"notify {masked(config.notify)}: {fault}")
 
     def _pack(self, run: Run, ending: Ending) -> Ending:
         """Make one file of the archives (outputMode wacz) if the crawl has ended; its ending."""

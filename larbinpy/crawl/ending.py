@@ -1,13 +1,17 @@
-"""When and why a crawl ends: decided between two turns."""
+"""When and why a crawl ends: decided between two turns. At the end, who wants to know is told."""
 
-from collections.abc import Callable, Iterator
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from itertools import islice
 from math import inf
 
 from larbinpy.context import Context
 from larbinpy.crawl.control import Ports
 from larbinpy.crawl.engine import Engine
 from larbinpy.crawl.mode import Mode
-from larbinpy.errors import Ending
+from larbinpy.errors import Ending, what_failed
 from larbinpy.loop.clock import Clock
 from larbinpy.loop.steps import Slice
 from larbinpy.output.plug import Feeder, LeftOut, Refresher
@@ -161,3 +165,65 @@ class Stopping:
     def _stays_up(self, stop: bool) -> bool:
         """Whether the status page stays up after the crawl, which it does until `stop`."""
         return self._outlives and not stop
+
+
+#: Seconds that a command and a web hook have, and changes that they are told one by one.
+_NOTICE = 60
+_MOST_CHANGES = 1000
+
+
+def notify(to: str, report: Mapping[str, object], database: str | None) -> str:
+    """Give the report of a run, and what it changed in `database`, to a command or a web hook.
+
+    The command gets it at its standard input, as a line of JSON. Returns what went wrong, or "".
+    """
+    told = dict(report)
+    if database is not None:
+        told |= _changes(database, str(report["started"]))
+    data = json.dumps(told).encode()
+    try:
+        if to.lower().startswith(("http://", "https://")):
+            return _post(to, data)
+        return _run(to, data + b"\n")
+    except OSError as error:
+        return what_failed(error)
+
+
+def _changes(database: str, since: str) -> dict[str, object]:
+    # Here, since the process of a crawl needs no database until its end.
+    from larbinpy.database.base import DatabaseError
+    from larbinpy.database.finder import DatabaseFinder
+
+    try:
+        with closing(DatabaseFinder(database)) as finder:
+            found = iter(finder.changes(since))
+            first = [change._asdict() for change in islice(found, _MOST_CHANGES)]
+            kinds = Counter(change["kind"] for change in first)
+            kinds.update(change.kind for change in found)
+    except DatabaseError as error:
+        return {"changes": None, "database_error": str(error)}
+    return {"changes": dict(kinds), "changed_pages": first}
+
+
+def _run(command: str, data: bytes) -> str:
+    import subprocess
+
+    try:
+        done = subprocess.run(command, shell=True, input=data, timeout=_NOTICE, check=False)
+    except subprocess.TimeoutExpired:
+        return f"not done after {_NOTICE} s, so it was ended"
+    return f"exit status {done.returncode}" if done.returncode else ""
+
+
+def _post(url: str, data: bytes) -> str:
+    from urllib.error import HTTPError
+    from urllib.request import Request, urlopen
+
+    headers = {"Content-Type": "application/json", "User-Agent": "larbinpy"}
+    try:
+        with urlopen(Request(url, data, headers), timeout=_NOTICE):
+            return ""
+    except HTTPError as error:
+        return f"status {error.code}"
+    except ValueError as error:
+        return str(error)

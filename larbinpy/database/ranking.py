@@ -148,7 +148,8 @@ def find(
     `languages` of the database's pages, the most frequent first.
     """
     names = named(query.wanted, languages[:_LANGUAGES])
-    least = _CHECKED if any(item.literal for item in query.wanted) else 0
+    is_checked = query.unsaid or any(item.literal for item in query.wanted)
+    least = _CHECKED if is_checked else 0
     return _Search(index, wish, names, clock(), least).find(query)
 
 
@@ -382,19 +383,28 @@ class HitReader:
         return hits
 
     def check(self, ranked: Ranked, query: Query, wish: Wish, until: float) -> None:
-        """Leave out pages without a word that is meant as it was typed. If none is, put those
-        first that have the words as typed, and not only other forms of them."""
+        """Leave out pages without a word that is meant as it was typed, and those with an unsaid
+        one. If none is, put those first that have the words as typed, and not only other forms of
+        them."""
         # Pages that lack a word are none of those that have it.
         literal = [
             item for item in query.wanted if item.literal and item.text not in ranked.missing
         ]
-        if literal:
-            self._keep(ranked, literal, wish.n * wish.page, until)
+        if literal or query.unsaid:
+            self._keep(ranked, literal, query.unsaid, wish.n * wish.page, until)
         elif wish.sort == "rank":
             self._prefer(ranked, query, until)
 
-    def _keep(self, ranked: Ranked, items: Sequence[Item], most: int, until: float) -> None:
-        """Keep the pages that say all `items`; of very many only those that are shown, and some."""
+    def _keep(
+        self,
+        ranked: Ranked,
+        items: Sequence[Item],
+        unsaid: Sequence[Item],
+        most: int,
+        until: float,
+    ) -> None:
+        """Keep the pages that say all `items` and nothing `unsaid`; of very many only those that
+        are shown, and some."""
         has_few = ranked.total <= _CHECKED
         kept: Scored = []
         done = 0
@@ -404,7 +414,9 @@ class HitReader:
             kept += [
                 (page, score)
                 for page, score in pairs
-                if page in texts and all(texts[page].says(item) for item in items)
+                if page in texts
+                and all(texts[page].says(item) for item in items)
+                and not any(texts[page].says(item) for item in unsaid)
             ]
             done += len(pairs)
         ranked.cut |= not has_few or done < len(ranked.pages)

@@ -235,7 +235,8 @@ _ARCS = (".arc", ".arc.gz")
 _ARCHIVES = (".warc", ".warc.gz", *_ARCS)
 #: Content codings of the Web that warcio does not undo; names that are none of a coding, as some
 #: servers send them, mean nothing, as for browsers.
-_CODINGS = {"br", "zstd", "compress", "x-compress"}
+_CODINGS = {"br", "zstd", "compress", "x-compress", "x-gzip", "gzip"}
+_GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 #: Bytes by which one tells a text that is stored decoded, whatever its headers say.
 _READABLE = 64
@@ -308,7 +309,7 @@ class WarcFile:
             self.left_out[DAMAGED] += 1
             return None
         coding = dict(headers).get("content-encoding", "").strip().lower()
-        if coding in _CODINGS:
+        if coding in _CODINGS and ("gzip" not in coding or body.startswith(_GZIP)):
             body = _decoded(body, coding, self._most)
             if body is None:
                 self.left_out[f"coded as {coding}"] += 1
@@ -370,6 +371,9 @@ def _decoded(body: bytes, coding: str, most: int) -> bytes | None:
             zstandard.ZstdDecompressor().stream_reader(body) as plain,
         ):
             return plain.read(most)
+    if body.startswith(_GZIP):  # coded twice, or by a name that warcio does not know
+        with suppress(zlib.error):
+            return zlib.decompressobj(16 + zlib.MAX_WBITS).decompress(body, most)
     return None
 
 

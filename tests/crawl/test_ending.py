@@ -1,17 +1,21 @@
 """The end of a crawl, and its reason."""
 
 import errno
+import json
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from math import inf
+from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from larbinpy.config import Config
 from larbinpy.crawl.crawl import unused_variables
-from larbinpy.crawl.ending import Finishing, Stopping
+from larbinpy.crawl.ending import Finishing, Stopping, notify
 from larbinpy.crawl.mode import ROOM_WAIT, Mode
 from larbinpy.errors import Ending
 from larbinpy.output.plug import NO_REFRESH
@@ -219,3 +223,36 @@ def test_what_the_environment_names_is_told_where_it_explains_a_failure(
 ) -> None:
     found = unused_variables(outcomes, Config(proxy=proxy), environ)
     assert found.partition(";")[0] == said
+
+
+class Hook(BaseHTTPRequestHandler):
+    """A web hook that refuses /no."""
+
+    taken: ClassVar[list[bytes]] = []
+
+    def do_POST(self) -> None:
+        self.taken.append(self.rfile.read(int(self.headers["Content-Length"])))
+        self.send_response(404 if self.path == "/no" else 204)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_a_web_hook_gets_the_report() -> None:
+    with HTTPServer(("127.0.0.1", 0), Hook) as server:
+        address = f"http://127.0.0.1:{server.server_address[1]}"
+        with ThreadPoolExecutor() as pool:
+            for path, fault in (("/yes", ""), ("/no", "status 404")):
+                answered = pool.submit(server.handle_request)
+                assert notify(address + path, {"pages": 2}, None) == fault
+                answered.result()
+    assert [json.loads(body) for body in Hook.taken] == [{"pages": 2}] * 2
+    assert "refused" in notify(address, {}, None)
+
+
+def test_a_database_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "told"
+    assert notify(f"cat > {file}", {"started": "2026-01-01"}, str(tmp_path / "none.db")) == ""
+    told = json.loads(file.read_text())
+    assert told["changes"] is None and "none.db" in told["database_error"]

@@ -229,3 +229,18 @@ def test_debug_says_what_the_crawler_is_about(two_pages: Web, crawl: Worlds) -> 
     )
     assert "<" not in "".join(lines)
     assert crawl("waitDuration 10").stderr.getvalue() == ""
+
+
+@effect_of("notify")
+def test_a_command_gets_the_report_and_what_changed(
+    two_pages: Web, crawl: Worlds, tmp_path: Path
+) -> None:
+    file = tmp_path / "told.json"
+    crawl("outputMode database", f'notify "cat > {file}"')
+    told = json.loads(file.read_text())
+    assert (told["success"], told["exit_code"], told["changes"]) == (2, 0, {"new": 2})
+    assert {change["url"] for change in told["changed_pages"]} == {
+        two_pages.url(place) for place in ("a.test/", "a.test/page.html")
+    }
+    world = crawl("notify false")
+    assert (world.code, "notify false: exit status 1\n" in world.stderr.getvalue()) == (0, True)

@@ -214,6 +214,8 @@ class Query:
 
     wanted: tuple[Item, ...] = ()
     unwanted: tuple[Item, ...] = ()
+    #: Words and phrases in quotes that the texts of pages must not have as they are typed.
+    unsaid: tuple[Item, ...] = ()
     #: Host, or domain with all its hosts, in lower case; then the beginning of the path, if any.
     site: str | None = None
     lang: str | None = None
@@ -251,6 +253,8 @@ _BETWEEN = re.compile(
 _NUMBER = re.compile(r"\d{1,3}(?:,\d{2,3})*,\d{3}")
 _URL = re.compile(r"(?:[a-z][a-z0-9+.-]*://|(?=www\.))(?P<rest>[^\s#]+)\S*", re.IGNORECASE)
 _FIELDS = {"intitle": "title", "inurl": "url"}
+#: Names that operators have in other engines.
+_ALIASES = {"language": "lang", "filetype": "type", "ext": "type", "after": "since"}
 _OPERATORS = FILTERS.keys() | _FIELDS.keys()
 #: Operators of other engines.
 _FOREIGN = re.compile(r"(?<!\S)(?:AND|OR|NOT|NEAR)(?!\S)")
@@ -282,7 +286,9 @@ class _Draft:
         filters = get("site"), get("lang"), get("type"), get("since")
         wanted = tuple(self._marked(self.wanted))
         excluded, notes = tuple(self.excluded), tuple(self.notes)
-        return Query(wanted, tuple(self.unwanted), *filters, excluded=excluded, notes=notes)
+        unwanted = tuple(item for item in self.unwanted if not item.literal)
+        unsaid = tuple(item for item in self.unwanted if item.literal)
+        return Query(wanted, unwanted, unsaid, *filters, excluded=excluded, notes=notes)
 
     def _marked(self, items: list[Item]) -> Iterator[Item]:
         """The items, with those marked that are common."""
@@ -342,6 +348,7 @@ def neighbours(word: str) -> Iterator[str]:
 
 def _read(term: re.Match[str], draft: _Draft) -> None:
     minus, name = term["sign"] == "-", (term["name"] or "").lower()
+    name = _ALIASES.get(name, name)
     value = term["word"] or (term["phrase"] or "").strip()
     if (term["sign"], name, value) in draft.seen:
         return
@@ -356,8 +363,8 @@ def _read(term: re.Match[str], draft: _Draft) -> None:
         value = f"{name}:{value}"
     items = draft.unwanted if minus else draft.wanted
     if term["phrase"] is not None or (term["sign"] == "+" and not value.endswith("*")):
-        found = forms(value, draft.languages, as_typed=not minus)
-        literal = not minus and column != "url" and has_stems(value)
+        found = forms(value, draft.languages, as_typed=True)
+        literal = column != "url" and has_stems(value)
         _add(items, Item(value, found, column, literal=literal))
         return
     # A minus belongs to all of a word.

@@ -81,7 +81,12 @@ def test_forms(text: str, expected: list[str]) -> None:
 def test_words_in_quotes_or_with_a_plus_are_literal() -> None:
     query = parse('foxes +dogs "cats" "中国" -"birds" inurl:"cats"', ["en"], NOW)
     assert [item.text for item in query.wanted if item.literal] == ["dogs", "cats"]
-    assert not any(item.literal for item in query.unwanted)
+    assert ([item.text for item in query.unsaid], query.unwanted) == (["birds"], ())
+
+
+def test_operators_have_the_names_of_other_engines() -> None:
+    query = parse("x language:fr filetype:pdf after:2026-01-31", ["en"], NOW)
+    assert (query.lang, query.type, query.since) == ("fr", "pdf", "2026-01-31T00:00:00Z")
 
 
 def test_vietnamese_signs_may_be_left_out() -> None:
