@@ -387,6 +387,9 @@ def _forms(database: Database) -> Iterator[Finder]:
         ('intitle:"solver"', []),
         ('"solved"', [B]),
         ("wharf", [C]),
+        ('site:d.test -"expenses" -"expensive"', [C]),
+        ('panels -"expense"', [B]),
+        ('council -"expenses"', []),
     ],
 )
 def test_words_in_quotes_are_meant_as_typed(forms: Finder, typed: str, found: list[str]) -> None:
