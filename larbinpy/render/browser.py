@@ -27,6 +27,8 @@ _NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome
 _PACKAGE = "chromium"
 #: Seconds for the first start.
 _STARTING = 60.0
+#: Seconds for its shell to end after it.
+_ENDING = 5.0
 #: Bytes of memory of its own that one process of the browser may take, and all together.
 MOST_OF_ONE, MOST_OF_ALL = 768 << 20, 3 << 30
 #: Seconds between two looks at its memory.
@@ -139,7 +141,10 @@ def wrapping() -> tuple[list[str], int | None]:
 
 #: Its two pipes become those that Chromium expects, and its profile is removed after its end, also
 #: if the crawl was killed.
-_SHELL = 'profile=$1; shift; "$@" 3<&0 4>&1 0</dev/null 1>&2; rm -rf "$profile"'
+_SHELL = """
+profile=$1; shift; "$@" 3<&0 4>&1 0</dev/null 1>&2
+rm -rf "$profile" || { sleep 1; rm -rf "$profile"; }
+"""
 
 
 class Browser:
@@ -250,11 +255,12 @@ class Browser:
         self.ready = False
         child, self._child = self._child, None
         if child is not None:
-            for pid in self._processes(child.process.pid):
+            # All but the shell, which removes the profile then.
+            leader = child.process.pid
+            for pid in self._processes(leader):
                 with suppress(ProcessLookupError, PermissionError):
-                    os.kill(pid, signal.SIGKILL)
-            child.kill()
-            child.process.wait()
+                    os.kill(pid, signal.SIGKILL if pid != leader else 0)
+            child.close(_ENDING)
         self.devtools.drop()
         if self._profile is not None:
             shutil.rmtree(self._profile, ignore_errors=True)
