@@ -189,7 +189,7 @@ class Run:
         scripted = counts["left_out"]["scripts"]
         if scripted and 2 * scripted >= counts["outcomes"][Outcome.SUCCESS.value]:
             self._display.say(
-                f"{counted(scripted, 'page')} with {SCRIPTED}: the site may need a browser"
+                f"{counted(scripted, 'page')} with {SCRIPTED}: --render reads them in a browser"
             )
 
     @property

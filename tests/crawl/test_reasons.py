@@ -94,8 +94,8 @@ def test_a_site_that_needs_a_browser_is_told(web: Web, crawl: Worlds) -> None:
         "hardly any text or links beside its scripts, which do not run"
     )
     assert end(world) == (
-        "larbinpy: 1 page with hardly any text or links beside its scripts, which do not run: the "
-        "site may need a browser"
+        "larbinpy: 1 page with hardly any text or links beside its scripts, which do not run: "
+        "--render reads them in a browser"
     )
 
 
