@@ -221,7 +221,7 @@ _LEFT_OUT = {
     "hops": "more than ten redirects or requisites in a row led to them",
     "elsewhere": "they are on pages of other hosts, which were fetched for one page alone",
     "nofollow": "their pages ask not to follow them (nofollow); robotsMeta off follows them",
-    "scripts": "they have hardly any text or links beside scripts; --render reads them in a browser",
+    "scripts": "they have hardly any text or links beside scripts; --render runs these",
     "noindex": "they ask not to be indexed (noindex); robotsMeta off keeps them",
     "specificSearch": "their types are not in specificSet",
     "cut": "they have too many links, and only the first were read; larbinpy report names them",
