@@ -758,8 +758,11 @@ def _entries(chunks: Iterator[bytes], encoding: str | None, url: str) -> Iterato
 
 #: Bytes of a page that scripts fill; most have some thousand.
 _LONGEST_SHELL = 1 << 18
-#: What a page may be there for, without text.
-_ON_A_SHELL = "body img,body video,body audio,body iframe,body object,body embed,body form,frameset"
+#: What a page may be there for, without text; the last leads on without a script.
+_ON_A_SHELL = (
+    "body img,body video,body audio,body iframe,body object,body embed,body form,frameset,"
+    "head > meta[http-equiv=refresh i][content*=url i]"
+)
 
 
 def is_filled_by_script(page: Page) -> bool:
