@@ -85,7 +85,8 @@ static const char *const LAZY_OTHER_NAMES[] = {
     "data-pagespeed-lazy-src", "data-splide-lazy", "data-flickity-lazyload",
     "data-flickity-lazyload-src", "data-splide-lazy-srcset", "data-flickity-lazyload-srcset",
     "data-bg", "data-bg-image", "data-bg-src", "data-lazy-bg", "data-background",
-    "data-background-image", "data-lazy-background", "data-bgset", "data-poster", NULL};
+    "data-background-image", "data-lazy-background", "data-bgset", "data-poster",
+    "data-resource-suffix", "data-search-js", NULL};
 
 static Attribute data_attribute(Text name)
 {

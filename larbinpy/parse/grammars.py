@@ -216,7 +216,11 @@ PAINTS = (
     *("marker-start", "marker-mid", "marker-end"),
 )
 
-NAMES = frozenset({*SOURCES, *SETS, *BACKGROUNDS, *BACKGROUND_SETS, POSTER})
+#: By which pages of rustdoc find the script of their search, on one element: since 1.59, and before
+#: that and since 1.67.
+SEARCH = ("data-resource-suffix", "data-search-js")
+
+NAMES = frozenset({*SOURCES, *SETS, *BACKGROUNDS, *BACKGROUND_SETS, POSTER, *SEARCH})
 #: Elements that may name further sizes of their image, in attributes of any name that begins so.
 SIZED = ("img", "source")
 SIZE = "data-"
@@ -241,6 +245,19 @@ def is_image(value: str) -> bool:
     return (
         _CERTAIN.match(value) is not None and _IMAGE.search(value) is not None and is_address(value)
     )
+
+
+def add_search(get: Callable[[str], str | None], out: Collector) -> None:
+    """Add the files without which the search of pages by rustdoc finds nothing."""
+    suffix, search = map(get, SEARCH)
+    if suffix is None and search is None:
+        return
+    root, folder = get("data-root-path") or "", get("data-static-root-path") or ""
+    out.add(folder + search if search else f"{root}search{suffix}.js", Kind.REQUISITE)
+    # The latest versions have an index of many files, which only their script can name.
+    if get("data-stringdex-js") is None:
+        index = get("data-search-index-js") or f"{root}search-index{suffix or ''}.js"
+        out.add(index, Kind.REQUISITE)
 
 
 def add_source(value: str | None, kind: Kind, out: Collector) -> None:

@@ -34,7 +34,7 @@ Reader = Callable[[Get, Collector], None]
 #: of them can be skipped, except those of `WHOLE`, which have others, or links in their text.
 ATTRIBUTES = (
     *("href", "src", "srcset", "poster", "cite", "formaction", "style", "background"),
-    *(grammars.ANYWHERE, *grammars.BACKGROUNDS, *grammars.BACKGROUND_SETS),
+    *(grammars.ANYWHERE, *grammars.BACKGROUNDS, *grammars.BACKGROUND_SETS, *grammars.SEARCH),
 )
 WHOLE = (
     *("applet", "form", "iframe", "img", "isindex", "link", "meta", "noframes", "object"),
@@ -103,6 +103,8 @@ def collect_lazy(tag: str, get: Get, out: Collector) -> None:
         grammars.add_background(get(name), out)
     for name in grammars.BACKGROUND_SETS:
         grammars.add_set(get(name), out)
+    if out.checked is None:
+        grammars.add_search(get, out)
 
 
 def collect_xlink(tag: str, reference: str | None, out: Collector) -> None:

@@ -173,6 +173,19 @@ def test_kinds_of_links(markup: str, expected: list[tuple[str, str]]) -> None:
             "<p data-bg-image='url(x)' data-lazy-background=y.png>",
             [("x", "IMAGE"), ("y.png", "IMAGE")],
         ),
+        (
+            "<div id=rustdoc-vars data-search-index-js=../x.js data-search-js=../y.js></div>",
+            [("/y.js", "REQUISITE"), ("/x.js", "REQUISITE")],
+        ),
+        (
+            "<div id=rustdoc-vars data-root-path=./ data-resource-suffix=1.63></div>",
+            [("search1.63.js", "REQUISITE"), ("search-index1.63.js", "REQUISITE")],
+        ),
+        (
+            "<meta name=rustdoc-vars data-root-path=../ data-static-root-path=/s/"
+            " data-search-js=y-1.js data-resource-suffix=-2>",
+            [("/s/y-1.js", "REQUISITE"), ("/search-index-2.js", "REQUISITE")],
+        ),
         ("<source data-srcset=/x data-src=/y>", [("/y", "REQUISITE"), ("/x", "IMAGE")]),
         ("<div data-src=x.PNG?1></div><div data-src=/no.html></div>", [("x.PNG?1", "IMAGE")]),
         (

@@ -622,6 +622,8 @@ GRAMMARS = {
 <img src=%U% data-large=/x.png data-Size-2='https://h.example/%U%.jpg?x' data-title="a.png">
 <img data-x=" ./x.webp" data-y='&#47;y.gif' data-z="&amp;/z.png" data-v=/no data-w='/{w}.png'>
 <source data-x=../x.avif data-y="/a.png, /b.png 2x"><picture data-x=/x.png><div data-x=/y.png>
+<p data-resource-suffix=%U%>
+<div data-search-js=%U% data-root-path=../></div><meta data-search-js=x data-search-index-js=%U%>
 <img DATA-X=/x.PNG data-=/x.png data-src-2=\\x.png data-u="//h.example/u.png"><img data-x="">
 """,
     ),
