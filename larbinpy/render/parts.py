@@ -4,6 +4,7 @@ Nothing leaves but by the crawl: a GET or HEAD for something that is needed to s
 the scope of requisites. The rest of the decisions are those of any URL: see `turns`.
 """
 
+from base64 import b64decode
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -255,12 +256,20 @@ def part_of(page: Url, request: Values) -> Url:
     lines = tuple(f"{name}: {value}" for name, value in passed_headers(request["headers"]))
     body = None
     if request["method"] == "POST":
-        body = str(request.get("postData", "")).encode()[:_LONGEST_BODY]
+        body = _posted(request)[:_LONGEST_BODY]
     ask = Ask(href, body, lines)
     url = Url(href, 0, bare(page.href), requisite=True, purpose=Purpose(Aim.PART, page.site, ask))
     spelling = as_sent(request["url"], page.href)
     url.spelling = spelling if spelling != href else ""
     return url
+
+
+def _posted(request: Values) -> bytes:
+    """What a request sends; the browser says it in pieces, each in base64."""
+    pieces = request.get("postDataEntries") or []
+    if pieces:
+        return b"".join(b64decode(piece.get("bytes", "")) for piece in pieces)
+    return str(request.get("postData", "")).encode()
 
 
 def _preflight(headers: Mapping[str, Any]) -> Mapping[str, Any]:

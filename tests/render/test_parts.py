@@ -204,7 +204,10 @@ def test_posts_go_to_the_own_site_alone_and_are_shared_with_nobody() -> None:
     desk = Desk(render_post=True)
     for _ in range(2):
         assert desk.ask("http://a.test/api", "Fetch", "POST", postData="q=1") is None
-    assert [url.purpose.ask.body for url in desk.asked if url.purpose.ask] == [b"q=1"] * 2
+    pieces = [{"bytes": base64.b64encode(piece).decode()} for piece in (b"\xff", b"q")]
+    desk.ask("http://a.test/api", "Fetch", "POST", postDataEntries=pieces)
+    sent = [url.purpose.ask.body for url in desk.asked if url.purpose.ask]
+    assert sent == [b"q=1", b"q=1", b"\xffq"]
     assert desk.ask("http://b.test/api", "Fetch", "POST", postData="q=1") == "refused"
 
 
