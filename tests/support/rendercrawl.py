@@ -53,13 +53,14 @@ def crawl(
         )
         crawler = world.crawl("--set", "outputMode=save")
         code = world.finish(crawler, patience)
-        pages = {url.replace(f":{web.port}", ""): text for url, text in _saved(world.out)}
+        pages = {url.replace(f":{web.port}", ""): text for url, text in saved(world.out)}
         return Rendered(code, crawler.out + crawler.err, pages, world.fates, list(web.asked))
     finally:
         world.close()
 
 
-def _saved(out: Path) -> Iterable[tuple[str, str]]:
+def saved(out: Path) -> Iterable[tuple[str, str]]:
+    """The URL and the text of each page that outputMode save has written."""
     for index in sorted(out.glob("d*/index")):
         for line in index.read_text().splitlines():
             number, url = line.split(" ", 1)
