@@ -36,6 +36,8 @@ _ONE = 1
 
 #: Answers in a row by which a site asks for fewer requests: they take two minutes.
 _MOST_REFUSALS = 6
+#: URLs that `LinkCheck` remembers as text: some megabytes.
+_MOST_NAMED = 20_000
 #: Words that a page has between quotes: values of its attributes, and of its scripts.
 _NAMED = re.compile(rb"[\"'#]([^\"'\\\s<>&#]{1,100})[\\\"']").findall
 #: Types that have no links, as far as the ending of a URL tells them.
@@ -51,6 +53,8 @@ class LinkCheck:
 
     def __init__(self, area: SeedArea) -> None:
         self._area = area
+        # URLs of parts that links have named lately.
+        self._named: set[str] = set()
         # Fingerprints of URLs elsewhere whose parts links name, of those among them that are asked
         # for as pages, and of others that were asked for.
         self._wanted: set[int] = set()
@@ -62,6 +66,11 @@ class LinkCheck:
 
     def want_parts(self, href: str) -> bool:
         """Note that a link names a part of `href`; whether that was asked for without them."""
+        if href in self._named:
+            return False
+        if len(self._named) >= _MOST_NAMED:
+            self._named.clear()
+        self._named.add(href)
         key = fingerprint(href)
         if key in self._wanted or self._area.has(href):
             return False

@@ -23,7 +23,7 @@ import json
 import os
 import struct
 import sys
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from hashlib import blake2b
@@ -151,7 +151,7 @@ class FoldedLinkNotes:
         self.moved = check.moved
 
     def checked(self, url: str, checked: Checked) -> None:
-        if (fold := self._fold()) is not None:
+        if _have_parameters(checked.places) and (fold := self._fold()) is not None:
             places: dict[str, dict[str, Place]] = {}
             linked: dict[str, list[str]] = {}
             for to, here in checked.places.items():
@@ -168,6 +168,12 @@ class FoldedLinkNotes:
             if folded != found:
                 links = [Link(each, Kind.PAGE) for each in dict.fromkeys(folded)]
         self._notes.page(url, links)
+
+
+def _have_parameters(urls: Iterable[str]) -> bool:
+    """Whether any of `urls` has parameters."""
+    text = "\n".join(urls)
+    return "?" in text or ";" in text
 
 
 def _may_have_parameters(links: Sequence[Link]) -> bool:

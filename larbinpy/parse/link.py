@@ -547,6 +547,11 @@ _MADE = re.compile(
     r"L\d|(?:issuecomment|discussioncomment|pullrequestreview|commitcomment|event|note)[-_]\d"
     r"|discussion_r\d|diff-[0-9a-f]{32}"
 ).match
+#: Most other names: they are longer than "top", and nothing is to be removed from them.
+_PLAIN = re.compile(
+    r"(?!L\d|issue|discussion|pull|commit|event|note|diff)[\w.-]{10,}", re.ASCII
+).fullmatch
+_TO_PARTS = ("a", "area")
 #: Attributes by which a script takes over what a click does.
 _HANDLED = frozenset({"onclick", "role", "data-toggle", "data-bs-toggle", "data-slide"})
 
@@ -554,59 +559,75 @@ _HANDLED = frozenset({"onclick", "role", "data-toggle", "data-bs-toggle", "data-
 class CheckCollector(Collector):
     """Gathers the links of a page for a link check, with what that wants to know beside them."""
 
-    __slots__ = ("_noted", "_own", "checked", "element")
+    __slots__ = ("_linked", "_noted", "_own", "_places", "checked", "element")
 
     def __init__(self, base: str | Base, agent: str = "") -> None:
         super().__init__(base, agent)
         self.checked: Checked = Checked()
+        self._places = self.checked.places
         self._noted = 0
+        self._linked = False
         self._own: Set[str] = frozenset()
         #: The element whose references are added: a turbohtml.Element, or what is like one.
         self.element: Any = None
 
     def add(self, reference: str, kind: Kind, nofollow: bool = False) -> None:
+        address, mark, part = reference.partition("#")
         # Half of the links of some pages lead to their own headings.
-        if reference[:1] == "#" and reference[1:] in self._own and self._is_linked:
+        if mark and not address and part in self._own and self._is_linked():
             return
         if ("{" in reference or "%" in reference) and _PLACEHOLDER(reference):
             self.checked.refused["templates"] += reference not in self._by_reference
             self._by_reference[reference] = _NOWHERE
             return
-        address, _, part = reference.partition("#")
         link = self._by_reference.get(address)
         if link is None or link.kind is not kind or link.nofollow:
             super().add(address, kind, nofollow)
             link = self._by_reference.get(address)
-        if link is not None and link.url and (address or kind is _PAGE):
-            self._note_place(link.url, part and self._part(link.url, part))
+        if link is None or not (link.url and (address or kind is _PAGE)):
+            return
+        if part:
+            part = self._part(link.url, part)
+        here = self._places.get(link.url)
+        if here is None:
+            here = self._places[link.url] = {}
+        elif part in here:
+            return
+        self._note_place(here, link.url, part)
 
-    @property
     def _is_linked(self) -> bool:
-        """Whether "#part" is a part of this page, which links to itself already."""
-        link = self._by_reference.get("")
-        return link is not None and link.url == self._page
+        """Whether the page links to itself already, so that its own parts say nothing new."""
+        if not self._linked:
+            link = self._by_reference.get("")
+            self._linked = link is not None and link.url == self._page
+        return self._linked
 
     def _part(self, url: str, part: str) -> str:
         """The part of `url` that is looked for; empty for none."""
         if part in self._own and url == self._page:
             return ""
         element = self.element
-        if element is None or element.tag not in ("a", "area"):
+        if element is None or element.tag not in _TO_PARTS:
             return ""
         if not _HANDLED.isdisjoint(element.attrs):
             return ""
+        if _PLAIN(part):
+            return part
         return "" if _MADE(part) and host_of(url) != host_of(self._page) else part_named(part)
 
-    def _note_place(self, url: str, part: str) -> None:
-        here = self.checked.places.get(url)
-        if here is None:
-            here = self.checked.places[url] = {}
-        if part not in here and self._noted < MAX_LINKS:
-            self._noted += 1
-            if part:
-                self.checked.linked.setdefault(url, []).append(part)
-            is_placed = self._noted <= _MOST_PLACES and self.element is not None
-            here[part] = _place_of(self.element) if is_placed else _NO_PLACE
+    def _note_place(self, here: dict[str, Place], url: str, part: str) -> None:
+        if self._noted >= MAX_LINKS:
+            return
+        self._noted += 1
+        if part:
+            self.checked.linked.setdefault(url, []).append(part)
+        is_placed = self._noted <= _MOST_PLACES and self.element is not None
+        here[part] = _place_of(self.element) if is_placed else _NO_PLACE
+
+    def parsed(self, charset: str | None) -> Parsed:
+        # Once, as all that take them would do it.
+        self.replace(PackedLinks.pack(self.links))
+        return super().parsed(charset)
 
     def hold(self, parts: set[str] | None) -> None:
         """Take the names of the page's own parts; None if a script fills the page."""

@@ -322,9 +322,11 @@ class BrokenLinks:
     def _find_places(self, record: CheckReader) -> None:
         urls = {link.url for link in self.links}
         pages = set(chain.from_iterable(self.pages(number) for number in range(len(self))))
+        # The page of a part is told where its parts are not.
+        told = urls | {url.partition("#")[0] for url in urls}
         for page, places in record.places(pages):
-            for to, parts in places.items():
-                for part, (line, text) in parts.items():
+            for to in told.intersection(places):
+                for part, (line, text) in places[to].items():
                     url = _with_part(to, part) if part else to
                     if len(self._places) < _MOST_PLACES:
                         if url in urls:
