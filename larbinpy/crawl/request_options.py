@@ -25,6 +25,9 @@ from larbinpy.url import Ask, Url, login_of, site_of, split, typed
 _PAGES = frozenset(
     {
         "",
+        # Not known either (MIME Sniffing standard, section 7): the bytes say what it is.
+        "unknown/unknown",
+        "application/unknown",
         "text/html",
         "application/xhtml+xml",
         "application/xml",

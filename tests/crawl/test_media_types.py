@@ -25,7 +25,7 @@ def refused(types: Any, *media_types: str, url: str = "http://a.test/x") -> Any:
 @pytest.mark.parametrize("get_image", [False, True])
 def test_pages_and_feeds_are_always_taken(any_type: bool, get_image: bool) -> None:
     types = types_of(any_type=any_type, get_image=get_image)
-    assert refused(types, *PAGES, *FEEDS) == []
+    assert refused(types, *PAGES, *FEEDS, "unknown/unknown", "application/unknown") == []
 
 
 def test_others_are_taken_where_asked_for() -> None:
