@@ -550,6 +550,15 @@ class Config:
         return self._has(ModeTrait.EXCHANGES)
 
     @property
+    def only_archives(self) -> bool:
+        """Whether all that is kept is requests and replies as they were."""
+        kept = ModeTrait.FILES | ModeTrait.DATABASE
+        traits = [OutputMode(name).traits for name in self.output_mode]
+        return self.keeps_exchanges and all(
+            ModeTrait.EXCHANGES in each for each in traits if each & kept
+        )
+
+    @property
     def packs(self) -> bool:
         return self._has(ModeTrait.PACKED)
 

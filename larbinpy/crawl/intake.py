@@ -337,9 +337,10 @@ class Intake:
             self._output(page, self._output_plug.loaded)
             self._stats.kept += 1
         elif reason == "noindex":
-            page.detail = page.detail or NOINDEX
-            self._output(page, self._output_plug.feeder.withheld)
             # It is a reply all the same, and an archive has all of them.
+            reason = "" if self._config.only_archives else reason
+            page.detail = page.detail or (reason and NOINDEX)
+            self._output(page, self._output_plug.feeder.withheld)
             self._output_reply(page)
         self._count_left_out(page, parsed, reason, obeyed)
         self._link_notes.page(page.url.href, parsed.links)

@@ -360,6 +360,9 @@ def test_an_archive_has_the_pages_that_ask_not_to_be_indexed(web: Web, crawl: Wo
     world = crawl("outputMode warc")
     assert world.code == 0
     assert web.url("a.test/") in captures(*warcs(world.folder / "out"))
+    # So it is not left out, unless another output has no such pages.
+    assert not world.snapshot("left_out")
+    assert crawl("outputMode warc,save").snapshot("left_out") == {"noindex": 1}
 
 
 @effect_of("allowPrivate")
