@@ -136,8 +136,8 @@ class Jar(NoJar):
         self.hand(self._curl)
         #: Bytes of the cookies in the jar.
         self._size = 0
-        # Hashes of host and name of all cookies, each with that of its value: one that is sent
-        # again replaces the old one.
+        # Hashes of host, path and name of all cookies, each with that of its value: one that is
+        # sent again replaces the old one.
         self._known: dict[int, int] = {}
         # Cookies that libcurl drops although browsers keep them.
         self._mended: list[bytes] = []
@@ -154,7 +154,7 @@ class Jar(NoJar):
                 self.version += 1
                 pair = line[len(_SET_COOKIE) :].partition(b";")[0]
                 name, value = (each.strip() for each in pair.partition(b"=")[::2])
-                cookie = hash((url.host, name))
+                cookie = hash((url.host, _path_of(line, url), name))
                 size = len(line) + len(url.href) + _EACH
                 transfer.new_cookies |= self._count(cookie, size, hash(value))
                 self._mended += [_of_host(line, url)] if raw else _mended(line, url)
@@ -193,9 +193,9 @@ class Jar(NoJar):
             self._fill()
         given = {_identity(line) for line in self._given}
         for line in lines:
-            host, _, name = identity = _identity(line)
+            identity = _identity(line)
             if identity not in given:
-                self._count(hash((host, name)), len(line) + _EACH)
+                self._count(hash(identity), len(line) + _EACH)
         self.version += 1
 
     def tend(self) -> None:
@@ -234,10 +234,16 @@ def _of_host(line: bytes, url: Url) -> bytes:
     """
     parts = (part for part in line.strip().split(b";") if not _BAD_AGE(part))
     kept = [part for part in parts if not part.strip().lower().startswith(b"domain")]
-    if not any(part.strip().lower().startswith(b"path=/") for part in kept):
-        folder = split(url.href).path.partition("?")[0].rpartition("/")[0]
-        kept.append(b"Path=%s" % (folder or "/").encode())
-    return b"; ".join([*kept, b"Domain=%s" % url.host.encode()])
+    return b"; ".join([*kept, b"Path=%s" % _path_of(line, url), b"Domain=%s" % url.host.encode()])
+
+
+def _path_of(line: bytes, url: Url) -> bytes:
+    """The path of the cookie of a Set-Cookie line of a reply to `url` (RFC 6265, 5.1.4)."""
+    for part in line.strip().split(b";")[:0:-1]:
+        name, _, path = part.strip().partition(b"=")
+        if name.lower() == b"path" and path.startswith(b"/"):
+            return path
+    return (split(url.href).path.partition("?")[0].rpartition("/")[0] or "/").encode()
 
 
 def _fits(line: bytes, url: Url) -> bool:

@@ -1102,6 +1102,19 @@ def test_a_reply_says_whether_it_changed_cookies(make_loop: MakeLoop) -> None:
         assert [loop.fetch(server.url()).new_cookies for _ in given] == changed
 
 
+def test_a_cookie_is_new_where_its_path_is(make_loop: MakeLoop) -> None:
+    """Walls set the same cookie for each folder."""
+    loop = make_loop(use_cookies=True)
+    server = loop.serve(once(reply(b"", "Set-Cookie: a=1")))
+    paths = ("/x/1", "/x/2", "/y/1", "/x/1")
+    assert [loop.fetch(server.url(path)).new_cookies for path in paths] == [
+        True,
+        False,
+        True,
+        False,
+    ]
+
+
 def test_a_reply_that_libcurl_refuses_is_asked_for_with_cookies_and_sets_some(
     make_loop: MakeLoop,
 ) -> None:
