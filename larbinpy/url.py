@@ -19,6 +19,8 @@ import ada_url
 
 #: Begin the fragment that names a view of a page which scripts make; other fragments are dropped.
 VIEWS = ("/", "!")
+#: Characters of the name of a view.
+_LONGEST_VIEW = 500
 #: Longer URLs are refused as ``badURL``: common servers take request lines of 8 kB at most
 #: (RFC 9110, section 4.1, recommends 8,000 octets), and the URLs of traps grow without end.
 MAX_LENGTH = 8000
@@ -109,6 +111,15 @@ def resolve(text: str, base: str | None = None) -> str | None:
     if spelled is None or len(spelled) > MAX_LENGTH or split(spelled).port in BAD_PORTS:
         return None
     return spelled
+
+
+def with_view(text: str) -> str | None:
+    """Resolve an absolute URL, and keep the fragment that names a view (``#/a``, ``#!a``)."""
+    bare, _, part = text.strip().partition("#")
+    href = resolve(bare)
+    if href is None or not part.startswith(VIEWS):
+        return href
+    return f"{href}#{part}" if len(part) <= _LONGEST_VIEW else None
 
 
 def as_sent(text: str, base: str) -> str:

@@ -29,7 +29,7 @@ from larbinpy.parse import Kind, Link, Parsed, is_filled_by_script, number_to_pa
 from larbinpy.render.parts import RequestDesk, bare
 from larbinpy.render.renderer import Renderer
 from larbinpy.render.turns import PartStep, RenderingIPSites
-from larbinpy.url import PAGE, VIEWS, Aim, Url, has_control, resolve
+from larbinpy.url import PAGE, Aim, Url, has_control, with_view
 
 #: The wait of parts, as a share of that of pages, and at least (s).
 _SHARE, _LEAST = 20, 0.1
@@ -38,8 +38,6 @@ _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _FEW_LINKS = 2
 #: Cookies of scripts that are remembered.
 _MOST_COOKIES = 10_000
-#: Characters of the name of a view.
-_LONGEST_VIEW = 500
 
 
 def part_wait(config: Config) -> Callable[[NamedSite], float]:
@@ -47,15 +45,6 @@ def part_wait(config: Config) -> Callable[[NamedSite], float]:
     if config.render_wait:
         return lambda site: config.render_wait
     return lambda site: max(site.pace.delay / _SHARE, _LEAST)
-
-
-def with_view(text: str) -> str | None:
-    """The canonical URL of an absolute one, with the part that names a view (``#/a``, ``#!a``)."""
-    bare, _, part = text.partition("#")
-    href = resolve(bare)
-    if href is None or not part.startswith(VIEWS):
-        return href
-    return f"{href}#{part}" if len(part) <= _LONGEST_VIEW else None
 
 
 class Choice:

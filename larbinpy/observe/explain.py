@@ -32,7 +32,7 @@ from larbinpy.page import (
     reason,
 )
 from larbinpy.storage.queues import Place
-from larbinpy.url import Url, fault, masked_typed, site_of, typed
+from larbinpy.url import Url, fault, masked_typed, site_of, typed, with_view
 
 Facts = dict[str, Any]
 
@@ -338,6 +338,9 @@ def explain(
             "why": fault(text),
         }
         return
+    view = with_view(text)
+    if view is not None and "#" in view and frontier.admission.is_seen(view):
+        href = view
     seen = frontier.admission.is_seen(href)
     folded = href if seen else frontier.admission.folding.fold(href)
     if folded != href:
