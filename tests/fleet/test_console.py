@@ -19,6 +19,14 @@ class _Seeded:
         return [url for url in urls if typed(url) is None]
 
 
+def test_a_command_that_is_none_is_told() -> None:
+    stdout = StringIO()
+    console = FleetConsole(cast(Remote, _Seeded()), stdout, as_json=True)
+    console.run(Script(StringIO("dance\n")))
+    answer = json.loads(stdout.getvalue())
+    assert not answer["ok"] and "dance" in answer["error"]
+
+
 @pytest.mark.parametrize("as_json", [True, False])
 def test_logins_of_seeds_are_not_dropped_in_silence(as_json: bool) -> None:
     for seeds, noted in (("http://me:pw@a.test/ http://b.test/", True), ("http://a.test/", False)):

@@ -79,6 +79,21 @@ def test_what_nobody_has_left_is_asked_for_every_two_seconds() -> None:
     assert node.fetched > 20
 
 
+def test_the_rest_is_given_back_once() -> None:
+    node = Node(100)
+    node.go(1.0)
+    before = node.pages.draws
+    node.delay = 0.3
+    until = node.engine.now + 1.0
+    while not node.page_limit.give_back(node.fetched):
+        assert node.engine.now < until
+        node.engine.step(node.engine.now + 0.1)
+        node.board.step()
+    assert node.page_limit.give_back(node.fetched)
+    assert node.pages.draws == before + 1
+    assert node.pages.left == 100 - node.fetched
+
+
 def test_pages_of_the_runs_before_count() -> None:
     node = Node(40)
     node.pages.of["a"], node.pages.left = 25, 15

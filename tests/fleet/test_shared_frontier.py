@@ -128,7 +128,9 @@ def test_seeds_go_to_the_node_that_has_their_host(
     frontier: SharedFrontier, journal: FakeJournal
 ) -> None:
     assert frontier.seed("a.test/x") is None
+    assert [url.seed for url in queued(frontier)] == [True]
     assert frontier.seed("b.test/x") is None
+    assert [decode(line).seed for _, line in journal.passed_on] == [True]
     assert frontier.seed("http://") is Outcome.BAD_URL
     assert frontier.seed("a.test/x") is Outcome.URL_DUP
     assert frontier.seed("b.test/x", again=True) is None

@@ -131,6 +131,16 @@ def test_counts_of_a_site_may_come_in_two_parts(tmp_path: Path) -> None:
         assert crawl(node, World(node.frontier, replies=large), 2, 3, 4) == ["/2", "/3"]
 
 
+def test_counts_of_a_crawl_that_had_limits_do_no_harm(tmp_path: Path) -> None:
+    """The limit was taken away, and the shard comes from a node that counted before."""
+    node = Node(tmp_path / "a")
+    node.serve()
+    world = World(node.frontier)
+    assert crawl(node, world, 1) == ["/1"]
+    node.frontier.take_over({"p" + A: 7, "b" + A: 500}, {}, world.now)
+    assert crawl(node, world, 2) == ["/2"]
+
+
 def test_a_pause_that_a_site_asked_for_goes_on(tmp_path: Path) -> None:
     one, two = (Node(tmp_path / name, least=1.0, most=600.0) for name in "ab")
     one.serve()

@@ -132,6 +132,22 @@ def test_a_device_refreshes_its_token_and_asks_the_user_again_if_that_ended() ->
     assert [ask.href for ask in asks] == [URL, DEVICE, URL]
 
 
+@pytest.mark.parametrize("error", ["invalid_client", "unauthorized_client"])
+def test_a_user_is_not_asked_for_what_the_operator_has_to_mend(error: str) -> None:
+    refused = said(400, error=error)
+    with pytest.raises(LoginFailed, match=error):
+        exchange(steps(PHONE, {"refresh": "r"}, 0.0), refused)
+
+
+def test_a_device_with_a_secret_tells_it_in_the_body_if_it_must() -> None:
+    login = replace(PHONE, client_secret="s")
+    kept = {"secret_in": "body"}
+    asks, _ = exchange(steps(login, kept, 0.0), code(), token())
+    assert [form(ask).get("client_secret") for ask in asks] == ["s", "s"]
+    asks, _ = exchange(steps(login, {}, 0.0), code(), token())
+    assert [form(ask).get("client_secret") for ask in asks] == [None, None]
+
+
 def test_nobody_enters_the_code() -> None:
     pending = [said(400, error="authorization_pending")] * 30
     assert failure(PHONE, code(), *pending) == "nobody entered the code in time"
