@@ -247,6 +247,18 @@ def test_a_cluster_is_looked_at_every_five_seconds(make: Make) -> None:
         assert looks(world) == before + 1
 
 
+def test_one_look_is_under_way_at_a_time(make: Make) -> None:
+    world = cluster(make, 1)
+    world.open()
+    world.servers[0].slots = SILENCE
+    world.rest(USUALLY)
+    before = looks(world)
+    for _ in range(5):
+        world.client.topology.look_soon()
+        world.rest(SOON)
+    assert looks(world) == before
+
+
 @pytest.mark.parametrize("failure", ["-ERR This instance has no map", CUT])
 def test_a_look_that_failed_is_repeated(make: Make, failure: Any) -> None:
     world = cluster(make, 1)
