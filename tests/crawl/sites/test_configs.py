@@ -1,5 +1,7 @@
 """The configuration of each site: site blocks put into that of the crawl."""
 
+from typing import Any
+
 import pytest
 
 from larbinpy.config import Config, change, load
@@ -94,6 +96,14 @@ def test_which_requests_name_the_page_that_led_there(referer: str, page: bool, i
     sites = SiteConfigs(Config(referer=referer))
     assert sites.names_referer(Url("http://a.test/", 1)) is page
     assert sites.names_referer(Url("http://a.test/i.png", 1, requisite=True)) is image
+
+
+@pytest.mark.parametrize(
+    ("settings", "meta"),
+    [({}, Config().robots_meta), ({"robots_meta": "off"}, "off"), ({"ignore_robots": True}, "off")],
+)
+def test_without_robots_txt_pages_are_not_asked_either(settings: dict[str, Any], meta: str) -> None:
+    assert SiteConfigs(Config(**settings)).robots_meta(Url("http://a.test/", 1)) == meta
 
 
 def test_each_block_is_described_with_the_sites_that_it_matches() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from larbinpy.crawl.on_disk import SavedSessions
 from larbinpy.crawl.sessions import SiteSessions, with_login
-from larbinpy.fetch.cookies import Jar, Jars, NoJar
+from larbinpy.fetch.cookies import Jar, Jars, LoginJars, NoJar
 from larbinpy.fetch.options import RequestOptions
 from larbinpy.frontier.lifecycle import Judgement
 from larbinpy.login.exchange import Grant
@@ -249,6 +249,28 @@ def test_the_values_of_a_site_without_a_login_are_left(jars: Jars) -> None:
     later.load(kept)
     assert not later.needs(SITE)
     assert later.values()[SITE]["gave"]
+
+
+@pytest.mark.parametrize(
+    ("href", "avoided"),
+    [(f"{SITE}/logout", True), (f"{SITE}/x", False), ("http://b.test/logout", False)],
+)
+def test_links_that_end_a_session_are_avoided_on_its_site(
+    jars: Jars, href: str, avoided: bool
+) -> None:
+    assert Around(jars, BEARER).sessions.avoids(href) is avoided
+
+
+def test_the_jar_of_a_login_knows_each_origin_that_it_asks(
+    jars: Jars, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(LoginJars, "asks", lambda self, site: asked.append(site))
+    login = Login(SITE, Method.FORM, page=f"{SITE}/in", user="me", password="x")
+    sessions = Around(jars, login).sessions
+    assert sessions.begin(SITE) is not None
+    sessions.replied(SITE, page("/in", 302, location="http://a.test:81/in"))
+    assert asked == [SITE, f"{SITE}:81"]
 
 
 def test_a_failure_is_no_page_of_a_session(jars: Jars) -> None:
