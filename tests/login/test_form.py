@@ -297,6 +297,17 @@ ODD = {
         "/q",
         ["user[na me]=me", 'p"=P'],
     ),
+    "a field after the form": (
+        SIMPLE + "<input name=x value=1><input type=password name=other>",
+        "/in/login",
+        ["u=me", "p=P"],
+    ),
+    "a field that is shown and called as the encoding": (
+        "<form method=post action=/q><input name=_charset_ value=x><input name=u>"
+        "<input type=password name=p></form>",
+        "/q",
+        ["_charset_=x", "u=me", "p=P"],
+    ),
     "a field of a form that is not there": (
         "<input form=gone name=x value=1>" + SIMPLE + "<input form='' name=y value=1>",
         "/in/login",
@@ -406,6 +417,16 @@ def test_two_steps() -> None:
     assert asks[1].body == b"t=1&login=me"
     assert asks[2] == Ask(f"{SITE}/pass?a")
     assert asks[3].body == b"t=2&login=me&p=" + urlencoded([("", PASSWORD)])[1:].encode()
+
+
+def test_of_two_forms_for_a_user_the_one_that_is_marked_as_such() -> None:
+    forms = (
+        "<form method=post action=/a><input name=user></form>",
+        "<form action=/b><input name=user autocomplete=username></form>",
+    )
+    for html in ("".join(forms), "".join(reversed(forms))):
+        found = user_form(reply(PAGE, html), LOGIN)
+        assert found is not None and found.action == f"{SITE}/b"
 
 
 def test_a_form_that_searches_is_no_first_step() -> None:

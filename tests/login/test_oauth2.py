@@ -105,6 +105,9 @@ def code(**values: Any) -> Page:
 def test_a_device_tells_its_user_where_to_go() -> None:
     pending = said(400, error="authorization_pending")
     slower = said(400, error="slow_down")
+    busy = said(429)
+    asks, _ = exchange(steps(PHONE, {}, 0.0), code(), pending, busy, token())
+    assert [ask.wait for ask in asks] == [0.0, 2.0, 2.0, 4.0]
     asks, grant = exchange(
         steps(PHONE, {}, 0.0), code(), pending, slower, silence(URL), token(refresh_token="r")
     )
