@@ -176,6 +176,10 @@ def test_a_thousand_pages_of_a_pdf_are_read(pages: int, trouble: str) -> None:
     assert found.trouble == trouble
 
 
+def test_the_first_line_of_a_pdf_with_a_word_is_its_title() -> None:
+    assert content(pdf("- - -\nThe title\nText"), "application/pdf").title == "The title"
+
+
 def test_the_title_of_a_feed_is_not_that_of_its_channel_in_another_place() -> None:
     """An RDF has its items beside the channel, and a channel may lie in another."""
     feed = (

@@ -61,7 +61,7 @@ def test_a_page_that_is_removed_is_forgotten_with_all_about_it(catalog: Catalog)
 @pytest.mark.parametrize("count", [0, 1, 3, 4, 6, 10])
 def test_all_pages_come_in_the_order_of_their_arrival(catalog: Catalog, count: int) -> None:
     """In batches; pages without links to rewrite are left out."""
-    numbers = [number * 7 % 11 for number in range(count)]
+    numbers = [(number + 1) * 7 % 11 for number in range(count)]
     for number in numbers:
         catalog.put(entry(number, "html" if number % 3 else None))
     assert list(catalog.pages()) == [entry(number) for number in numbers if number % 3]
@@ -209,6 +209,14 @@ def test_a_page_keeps_a_name_that_opens_and_no_other(catalog: Catalog, names: Mi
     assert names.free_of_folders(folder) == "h/c#file.html"
     assert catalog.path_of("http://h/c") == "h/c#file.html"
     assert names.free_of_folders(page) == "h/a.png"
+
+
+def test_a_file_leaves_until_it_is_gone(catalog: Catalog) -> None:
+    catalog.leave("h/a", "h/a.html")
+    catalog.leave("h/b", "h/b.html")
+    assert sorted(catalog.leaving()) == [("h/a", "h/a.html"), ("h/b", "h/b.html")]
+    catalog.left("h/a")
+    assert catalog.leaving() == [("h/b", "h/b.html")]
 
 
 def test_an_empty_catalog_leaves_no_file(tmp_path: Path) -> None:

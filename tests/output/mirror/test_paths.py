@@ -299,6 +299,22 @@ def test_an_ending_is_added_where_the_name_has_none_of_its_type(
 
 
 @pytest.mark.parametrize(
+    ("download", "path"),
+    [
+        ("report.pdf", "h/a/report.pdf"),
+        ("report", "h/a/report.pdf"),
+        # A page of the site may need such a name.
+        ("index.html", "h/a/get?id=1.pdf"),
+        ("", "h/a/get?id=1.pdf"),
+    ],
+)
+def test_a_download_has_the_name_that_it_is_to_have(download: str, path: str) -> None:
+    found = browsable("http://h/a/get?id=1", "application/pdf", download=download)
+    assert found[0] == path
+    assert len(set(found)) == len(found) > 1
+
+
+@pytest.mark.parametrize(
     ("path", "media_type", "does"),
     [
         ("a.HTML", "text/html", True),

@@ -152,6 +152,26 @@ def test_what_a_kill_left_is_removed_at_the_next_start(mirror: Mirror) -> None:
     assert mirror.catalog.purging() == []
 
 
+def test_what_a_page_that_was_not_asked_for_links_to_stays_with_it(mirror: Mirror) -> None:
+    """As that of a page that failed: nobody has said that they are gone."""
+
+    def linking(url: str, *targets: str) -> None:
+        body = "".join(f"<a href={target}>x</a>" for target in targets).encode()
+        mirror.put(url, body, form="html")
+        Originals(mirror.tree).write(url, body)
+
+    linking(START, "/one")
+    mirror.note(START, UNCHANGED, seed=True)
+    linking(f"{START}one", "/two")
+    linking(f"{START}two", "/three")
+    linking(f"{START}three")
+    linking(f"{START}alone", "/alone")
+    assert mirror.purge() == ""
+    assert {"index", "one", "two", "three"} <= mirror.files()
+    assert mirror.account.kind(f"{START}alone") is UNLINKED
+    assert mirror.account.counts()["gone"] == 1
+
+
 # Why nothing is removed.
 
 
