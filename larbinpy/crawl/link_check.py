@@ -40,6 +40,7 @@ _MOST_REFUSALS = 6
 _MOST_NAMED = 20_000
 #: Words that a page has between quotes: values of its attributes, and of its scripts.
 _NAMED = re.compile(rb"[\"'#]([^\"'\\\s<>&#]{1,100})[\\\"']").findall
+_LOGIN = re.compile(rb"<input\b[^>]{0,200}\btype=[\"']?password", re.IGNORECASE).search
 #: Types that have no links, as far as the ending of a URL tells them.
 _FILES = (
     *("image/", "audio/", "video/", "font/", "application/octet-stream", "application/vnd."),
@@ -196,7 +197,12 @@ class CheckIntake(Intake):
             self._frontier.queue_again(Url(href, 0, via=parent.href))
 
     def _note_parts(self, page: Page) -> None:
-        """Note the parts of a page elsewhere, and what its scripts may make to be parts."""
+        """Note the parts of a page elsewhere, and what its scripts may make to be parts.
+
+        A login stands for another page, whose parts nobody knows.
+        """
+        if _LOGIN(page.body):
+            return
         found = read(page, self._sites.agent(page.url), checking=True).checked
         assert found is not None
         if found.parts is not None:

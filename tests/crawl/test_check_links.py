@@ -301,12 +301,14 @@ FAR = {
     "/part": moved("/doc#there"),
     "/filled": ok(b"<div id=root></div><script src=/x.js></script>"),
     "/late": ok(b"<h1 id=there>t</h1>"),
+    "/members": moved("/login"),
+    "/login": ok(b"<h1>Log in</h1><form><input name=p type='password'></form>"),
 }
 
 
 def test_parts_of_pages_elsewhere_are_looked_for(world: World) -> None:
     named = ["/doc#there", "/doc#made", "/doc#no", "/doc#L20", "/old#there", "/old#none"]
-    named += ["/part#any", "/filled#any", "/gone#any", "/late"]
+    named += ["/part#any", "/filled#any", "/gone#any", "/late", "/members#any"]
 
     def answer(asked: Asked) -> Any:
         if asked.host == "far.test":
@@ -327,7 +329,7 @@ def test_parts_of_pages_elsewhere_are_looked_for(world: World) -> None:
     parts = [line for line in found if "#" in line and not line.endswith(")")]
     assert sorted(parts) == ["/doc#no", "/late#nowhere", "/old#none"]
     unknown = [line.split()[0] for line in printed(crawler) if "parts of pages: " in line]
-    assert unknown == ["1"]
+    assert unknown == ["1", "1"]
     assert methods(web, "/doc", "far.test") == ["GET"]
     assert methods(web, "/late", "far.test") == ["HEAD", "GET"]
 
