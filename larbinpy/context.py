@@ -49,8 +49,8 @@ class Tuning:
     pages_a_turn: int = 32
     frontier: FrontierSizes = DEFAULT_SIZES
     #: Time after the first signal for transfers in flight, and after that for the last work of
-    #: the outputs.
-    grace: float = 10.0
+    #: the outputs. Containers are killed 10 s after the signal, and the state is saved before that.
+    grace: float = 8.0
     #: Raises the limit of open files to a number, as far as possible; returns the limit.
     open_files: Callable[[int], int] = raise_open_files
     #: The bytes that are free at a folder, which may not be there yet.

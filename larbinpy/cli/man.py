@@ -22,7 +22,7 @@ from larbinpy.errors import MEANINGS
 PAGES = {"larbinpy": 1, "larbin.conf": 5}
 
 _SIGNALS = {
-    "SIGINT, SIGTERM": "The first ends a crawl: transfers in flight get ten seconds, and "
+    "SIGINT, SIGTERM": "The first ends a crawl: transfers in flight get eight seconds, and "
     "everything is saved. The second ends it at once; the state saved last stays valid.",
     "SIGUSR1": "Prints a status line on standard error.",
     "SIGHUP": "Reopens the logs, for log rotation.",

@@ -105,12 +105,24 @@ def text_of(data: bytes, path: Path | str) -> str:
 
 
 def check_private(path: Path | str, status: os.stat_result) -> None:
-    """Raise ValueError unless only its owner may read, or write, a file."""
+    """Raise ValueError unless only its owner may read, or write, a file.
+
+    As ssh, it minds only files of this user: the secrets of a container may be root's. Nor can
+    anybody change those of a read-only mount.
+    """
     mode = stat.S_IMODE(status.st_mode)
-    if mode & 0o077:
+    if mode & 0o077 and status.st_uid == os.geteuid() and not _is_read_only(path):
         raise ValueError(
             f"{path} has secrets, and others may open it (mode {mode:04o}); chmod 600 {path}"
         )
+
+
+def _is_read_only(path: Path | str) -> bool:
+    """Whether the file system of `path` is mounted so."""
+    try:
+        return bool(os.statvfs(path).f_flag & os.ST_RDONLY)
+    except OSError:
+        return False
 
 
 class _Netrc(netrc.netrc):

@@ -378,13 +378,13 @@ def test_redirected_seed_is_not_asked_again(world: World) -> None:
     assert web.count("/") == 1
 
 
-#: Ten seconds of waiting are promised, and too long for a test.
+#: At most ten seconds of waiting are promised, with the save at the end, and too long for a test.
 SHORT_GRACE = """
 import sys
 from larbinpy import Crawl, load
 from larbinpy.context import DEFAULT, Tuning
 from larbinpy.output.log import write_report
-assert DEFAULT.grace == 10
+assert DEFAULT.grace == 8
 settings = {"LARBINPY_GUESSSITEMAP": "off"}
 crawl = Crawl(load(None, settings, ()), tuning=Tuning(grace=0.5))
 code = crawl.run()

@@ -6,13 +6,14 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from larbinpy.config import ConfigError
 from larbinpy.login import file
 from larbinpy.login.file import examine, explained, login_pages
-from larbinpy.login.spec import Login, Method
+from larbinpy.login.spec import Login, Method, check_private
 
 SECRET = "s3cr3t-Word"
 SITE = 'site = "https://shop.example"\n'
@@ -556,3 +557,19 @@ def test_the_login_pages_need_no_secret(write: Write) -> None:
         login_pages(write("[[login]"))
     with pytest.raises(ConfigError, match=r"none.toml: cannot be read"):
         login_pages("none.toml")
+
+
+def test_secrets_of_a_container_need_no_mode(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that this user does not own, or cannot change: nobody can make them 0600."""
+    path = tmp_path / "secret"
+    path.write_text("pw")
+    path.chmod(0o444)
+    own = path.stat()
+    with pytest.raises(ValueError, match="chmod 600"):
+        check_private(path, own)
+    roots = os.stat_result([value + (place == 4) for place, value in enumerate(own[:10])])
+    check_private(path, roots)
+    monkeypatch.setattr(os, "statvfs", lambda _path: SimpleNamespace(f_flag=os.ST_RDONLY))
+    check_private(path, own)
