@@ -173,19 +173,16 @@ class RenderTest:
         odd = Counter(f"{fate['outcome']} {fate.get('detail')}" for fate in fates)
         return [*found, *(f"{n} x {what}" for what, n in odd.items() if what != "success None")]
 
-    def cost(self, warm: int) -> float:
-        """CPU seconds that the browser takes for a page, after the first `warm` ones."""
-        began: tuple[int, float] | None = None
-        last = (0, 0.0)
+    def cost(self) -> float:
+        """CPU seconds of the browser from its start to the end of the crawl."""
+        seconds = 0.0
         with self._started() as process:
             while process.poll() is None:
-                browser, done = browser_of(process.pid), self._done()
-                if browser is not None and done >= warm:
-                    last = done, Session(browser).cpu()
-                    began = began or last
+                browser = browser_of(process.pid)
+                if browser is not None:
+                    seconds = max(seconds, Session(browser).cpu())
                 time.sleep(0.02)
-        assert began is not None and last[0] > began[0]
-        return (last[1] - began[1]) / (last[0] - began[0])
+        return seconds
 
 
 class Alone:
@@ -241,19 +238,28 @@ def _kills(folder: Path, options: argparse.Namespace) -> list[str]:
 
 def _cost(folder: Path, options: argparse.Namespace) -> list[str]:
     ratios = []
-    with served(options.pages) as port:
-        for turn in range(3):
-            part = folder / str(turn)
-            part.mkdir()
+    few = options.pages // 5
+    for turn in range(3):
+        part = folder / str(turn)
+        part.mkdir()
+        with served(options.pages) as port:
             alone = Alone(part / "profile")
-            alone.cost(port, range(20))
-            own = alone.cost(port, range(20, options.pages))
+            alone.cost(port, range(few))
+            own = alone.cost(port, range(few, options.pages))
             alone.close()
-            with_crawl = RenderTest(part, options.pages, port, Random(turn)).cost(20)
-            ratios.append(with_crawl / own)
-            print(f"a page: {with_crawl * 1000:.1f} ms of CPU, Chromium alone {own * 1000:.1f} ms")
+        # The start is the same in both.
+        most, least = (_crawled(part / str(pages), pages) for pages in (options.pages, few))
+        with_crawl = (most - least) / (options.pages - few)
+        ratios.append(with_crawl / own)
+        print(f"a page: {with_crawl * 1000:.1f} ms of CPU, Chromium alone {own * 1000:.1f} ms")
     print(f"ratio {sorted(ratios)[1]:.2f}")
     return []
+
+
+def _crawled(folder: Path, pages: int) -> float:
+    folder.mkdir()
+    with served(pages) as port:
+        return RenderTest(folder, pages, port, Random(pages)).cost()
 
 
 def _faults(folder: Path, options: argparse.Namespace) -> list[str]:
