@@ -488,7 +488,7 @@ def cure(outcome: str, detail: str | None = None) -> str:
     # The proxy answers http:// URLs itself; for https:// it refuses the tunnel.
     if (detail or "").endswith(PROXY_NEEDS_LOGIN):
         return _PROXY_LOGIN
-    if outcome == Outcome.FORBIDDEN_ROBOTS.value:
+    if outcome == Outcome.FORBIDDEN_ROBOTS.value and not (detail or "").startswith(NO_ROBOTS):
         return _NO_ROBOTS_TXT
     if outcome == Outcome.BAD_TLS.value and "certificate" in (detail or ""):
         return _IGNORE if "subject name" in (detail or "") else _TRUST

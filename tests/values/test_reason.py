@@ -78,5 +78,6 @@ def test_a_failure_that_a_setting_avoids_names_it() -> None:
     assert cure(tls, "wrong version number") == cure(tls) == ""
     assert "--allow-private" in cure(Outcome.PRIVATE_ADDRESS.value, "127.0.0.1")
     assert cure("forbiddenRobots").startswith("ignoreRobots ignores it")
+    assert cure("forbiddenRobots", "it could not be fetched: timeout") == ""
     known = {"privateAddress", "forbiddenRobots"}
     assert not any(cure(outcome.value) for outcome in Outcome if outcome.value not in known)
