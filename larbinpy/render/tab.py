@@ -23,10 +23,10 @@ from larbinpy.render.pipe import DevTools, Values
 #: Pixels. Most pages fit into this, so that what they show only when it is in view is shown.
 WIDTH, HEIGHT = 1280, 8000
 #: Real seconds that a page may take besides twice its virtual time, and to read its document.
-_PATIENCE, _READING = 4.0, 5.0
+_PATIENCE, _READING = 8.0, 8.0
 #: Times that a page is scrolled on and given more time; the virtual seconds of each, and the real
 #: seconds before it, after it was drawn or if it is not drawn.
-_ROUNDS, _MORE, _PAUSE, _LONGEST_PAUSE = 12, 0.5, 0.02, 1.0
+_ROUNDS, _MORE, _PAUSE, _LONGEST_PAUSE = 12, 0.5, 0.02, 4.0
 #: Views of a page (``#/a``) that are taken from its links.
 _MOST_VIEWS = 1000
 #: Real seconds of a page in all, its waits for answers included.
