@@ -379,12 +379,14 @@ _MARKDOWN = Markdown(
     images=Markdown.Images(mode="ignore"), tables=Markdown.Tables(cell_blocks="text")
 )
 #: What is taken out where it is no code: links without text, as those of images, and tags for what
-#: Markdown cannot say.
+#: Markdown cannot say. Each alternative begins with a character, so that `re` passes over all
+#: others; hence there is a line break before the first line.
 _UNREAD = re.compile(
-    r"(?s)(?P<code>^[> ]*(?P<fence>`{3,}).*?^[> ]*(?P=fence)|(?P<ticks>`+)[^`].*?(?P=ticks))"
-    r"|(?<!\\)\[\s*\]\([^()\s]*\)|</?(?:strong|em|del)>|(?P<blank>&#160;|<br>)",
-    re.MULTILINE,
+    r"(?s)\n[> ]*(?P<fence>`{3,}).*?\n[> ]*(?P=fence)|`(?P<ticks>`*)[^`].*?`(?P=ticks)"
+    r"|\[(?<!\\\[)\s*\]\([^()\s]*\)|</?(?:strong|em|del)>|&#160;|<br>"
 )
+#: What becomes a blank, and the beginning of code, which stays.
+_BLANKS, _CODE = ("&#160;", "<br>"), ("\n", "`")
 #: A class of a program, or around it, that names its language: those of Prism and highlight.js,
 #: of Sphinx, GitHub and Jekyll, of SyntaxHighlighter.
 _LANGUAGE = re.compile(
@@ -420,11 +422,12 @@ def markdown(node: Node, base: str) -> str:
     links = sum(1 for _ in node.iter_elements(("a", "img")))
     if links * len(base) <= _MOST_RESOLVED:  # else they stay as the page spells them
         node.resolve_links(base)
-    return _UNREAD.sub(_read, node.to_markdown(_MARKDOWN)).strip()
+    return _UNREAD.sub(_read, "\n" + node.to_markdown(_MARKDOWN)).strip()
 
 
 def _read(found: re.Match[str]) -> str:
-    return found["code"] or (" " if found["blank"] else "")
+    text = found[0]
+    return text if text.startswith(_CODE) else " " if text in _BLANKS else ""
 
 
 def _language_of(program: Element) -> str:
