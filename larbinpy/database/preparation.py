@@ -12,9 +12,10 @@ from base64 import b32encode, b85decode, b85encode
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from hashlib import blake2b
 from http import HTTPStatus
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING, NamedTuple, Self
 from urllib.parse import unquote
 
@@ -24,7 +25,7 @@ from isal.igzip_lib import IsalError
 
 from larbinpy.database.revisit.round import host_name
 from larbinpy.database.search.fingerprint import keys
-from larbinpy.database.search.segment import index_tokens, tokens
+from larbinpy.database.search.segment import index_tokens, segmented_as, tokens
 from larbinpy.page import Page
 from larbinpy.storage.deflate import Compressor, compress
 from larbinpy.url import SECRET_HEADER, fingerprints, hash64
@@ -83,10 +84,35 @@ def whole_token(text_tokens: str) -> str:
 
 
 def _named(texts: Iterable[str], lang: str | None) -> str:
-    named = [text for text in texts if text]
-    found = [made for made in (tokens(text, lang) for text in named) if made]
-    made = (index_tokens(text, lang) for text in named)
-    return " ".join(filter(None, (*made, *map(whole_token, found))))
+    known = _names(segmented_as(lang))
+    found = [known[text] for text in texts if text]
+    return " ".join(filter(None, chain((made for made, _ in found), (whole for _, whole in found))))
+
+
+class _Names(dict[str, tuple[str, str]]):
+    """The tokens of a title or the text of a link, and of all of it; those of links repeat."""
+
+    def __init__(self, lang: str | None) -> None:
+        super().__init__()
+        self._lang = lang
+
+    def __missing__(self, text: str) -> tuple[str, str]:
+        whole = tokens(text, self._lang)
+        made = index_tokens(text, self._lang), whole_token(whole) if whole else ""
+        if len(text) <= _LONGEST_NAME:
+            if len(self) >= _MOST_NAMES:
+                self.clear()
+            self[text] = made
+        return made
+
+
+#: Names that are remembered for each language, and the characters of one.
+_MOST_NAMES, _LONGEST_NAME = 50_000, 80
+
+
+@cache
+def _names(lang: str | None) -> _Names:
+    return _Names(lang)
 
 
 #: Level of isal's deflate: about as small as zstd's third, and faster.
