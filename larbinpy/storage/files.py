@@ -82,9 +82,12 @@ def create(
     disk on return, but not the name. If anything fails, here or in `chunks`, the file is removed
     and the exception is raised.
     """
-    with suppress(FileNotFoundError):
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    try:
+        fd = os.open(name, flags, mode, dir_fd=folder)
+    except FileExistsError:
         os.unlink(name, dir_fd=folder)
-    fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode, dir_fd=folder)
+        fd = os.open(name, flags, mode, dir_fd=folder)
     try:
         try:
             for chunk in chunks:

@@ -30,11 +30,12 @@ disk.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache, partial
 from hashlib import blake2b
+from typing import NamedTuple
 from unicodedata import is_normalized
 from urllib.parse import quote
 
@@ -203,32 +204,60 @@ def locate(url: str, spelling: Spelling = Spelling.ASCII, *, lower_case: bool = 
 
     With `lower_case`, characters above ASCII are in lower case.
     """
-    spelled = partial(_spelled, spelling=spelling, lower_case=lower_case)
-
     scheme, _, rest = url.partition("://")
     authority, _, target = rest.partition("/")
     path, mark, query = target.partition("?")
-    *segments, last = path.split("/")
-    if spelling is Spelling.WINDOWS:
-        authority = authority.replace("+", "#2B").replace(":", "+")
-    site = spelled(_encode_host(authority))
-    parts = [spelled(_encode(segment)) for segment in segments]
-    name = spelled(_encode(last or INDEX) + (mark and "?" + _escape(query)))
+    above, _, last = path.rpartition("/")
+    segments = above if len(above) < len(path) - len(last) else None
+    over = _above(scheme, authority, segments, spelling, lower_case)
+    name = _spelled(
+        _encode(last or INDEX) + (mark and "?" + _escape(query)), spelling, lower_case=lower_case
+    )
     kind = "file" if last else "folder"
-    folders = [_fit(part) for part in parts]
-    kept = _depth_kept(_fit(site), folders, _fit(name))
+    kept = len(over.folders)
+    if over.length + _size(_fit(name)) > MAX_PATH or kept > MAX_DEPTH:
+        kept = _depth_kept(over.site, over.folders)
     own_name = f"{name}#{kind}"
     return Place(
         scheme=scheme,
-        site=_fit(site),
-        own_site=_fit(f"{site}#{scheme}"),
-        folders=tuple(folders[:kept]),
-        pages=tuple(_fit(f"{part}#file") for part in parts[:kept]),
-        name=_fold(parts[kept:], name),
-        own_name=_fold(parts[kept:], own_name),
+        site=over.site,
+        own_site=over.own_site,
+        folders=over.folders[:kept],
+        pages=over.pages[:kept],
+        name=_fold(over.parts[kept:], name),
+        own_name=_fold(over.parts[kept:], own_name),
         kind=kind,
         index=(last or INDEX) == INDEX,
     )
+
+
+class _Above(NamedTuple):
+    """What the URLs of a folder have in common; `length` is that of their paths without names."""
+
+    site: str
+    own_site: str
+    parts: tuple[str, ...]
+    folders: tuple[str, ...]
+    pages: tuple[str, ...]
+    length: int
+
+
+# Pages of a folder often come one after the other. The longest URLs would fill 8 MB.
+@lru_cache(1 << 8)
+def _above(
+    scheme: str, authority: str, path: str | None, spelling: Spelling, lower_case: bool
+) -> _Above:
+    """`path` is that of the folder; None if it is that of the site."""
+    spelled = partial(_spelled, spelling=spelling, lower_case=lower_case)
+    if spelling is Spelling.WINDOWS:
+        authority = authority.replace("+", "#2B").replace(":", "+")
+    site = spelled(_encode_host(authority))
+    segments = () if path is None else path.split("/")
+    parts = tuple(spelled(_encode(segment)) for segment in segments)
+    folders = tuple(map(_fit, parts))
+    pages = tuple(_fit(f"{part}#file") for part in parts)
+    length = sum(1 + _size(each) for each in (_fit(site), *folders))
+    return _Above(_fit(site), _fit(f"{site}#{scheme}"), parts, folders, pages, length)
 
 
 def browsable(
@@ -367,7 +396,7 @@ def _fit(name: str, ending: str = "") -> str:
     return _shorten(name, name, MAX_NAME - len(ending)) + ending
 
 
-def _fold(deep: list[str], name: str) -> str:
+def _fold(deep: Sequence[str], name: str) -> str:
     """Return `name` with the parts between it and the deepest folder that is kept."""
     return _shorten(name, "/".join((*deep, name))) if deep else _fit(name)
 
@@ -383,15 +412,12 @@ def _size(name: str) -> int:
     return len(name) if name.isascii() else len(name.encode())
 
 
-def _depth_kept(site: str, folders: list[str], name: str) -> int:
-    """Return how many of `folders` become folders; not all if the path is too long or deep.
+def _depth_kept(site: str, folders: Sequence[str]) -> int:
+    """Return how many of `folders` become folders if the path is too long or deep.
 
     Whether a folder is kept depends only on the path up to it, so two URLs that share a
     folder agree on its name.
     """
-    length = _size(site) + sum(1 + _size(folder) for folder in folders) + 1 + _size(name)
-    if length <= MAX_PATH and len(folders) <= MAX_DEPTH:
-        return len(folders)
     room = MAX_PATH - _size(site) - 1 - MAX_NAME
     for count, folder in enumerate(folders[:MAX_DEPTH]):
         room -= 1 + _size(folder)
