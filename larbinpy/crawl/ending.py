@@ -12,6 +12,7 @@ from larbinpy.crawl.control import Ports
 from larbinpy.crawl.engine import Engine
 from larbinpy.crawl.mode import Mode
 from larbinpy.errors import Ending, what_failed
+from larbinpy.loop.child import environment
 from larbinpy.loop.clock import Clock
 from larbinpy.loop.steps import Slice
 from larbinpy.output.plug import Feeder, LeftOut, Refresher
@@ -209,7 +210,9 @@ def _run(command: str, data: bytes) -> str:
     import subprocess
 
     try:
-        done = subprocess.run(command, shell=True, input=data, timeout=_NOTICE, check=False)
+        done = subprocess.run(
+            command, shell=True, input=data, timeout=_NOTICE, env=environment(), check=False
+        )
     except subprocess.TimeoutExpired:
         return f"not done after {_NOTICE} s, so it was ended"
     return f"exit status {done.returncode}" if done.returncode else ""

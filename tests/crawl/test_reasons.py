@@ -29,7 +29,11 @@ def tls(tmp_path_factory: pytest.TempPathFactory) -> ssl.SSLContext:
     return context
 
 
-def test_a_bad_certificate_of_robots_txt(web: Web, crawl: Worlds, tls: ssl.SSLContext) -> None:
+def test_a_bad_certificate_of_robots_txt(
+    web: Web, crawl: Worlds, tls: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("SSL_CERT_DIR", "SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE"):
+        monkeypatch.delenv(name, raising=False)
     web.zone["a.test"] = [ADDRESSES[0]]
     servers: list[WebServer] = []
 
