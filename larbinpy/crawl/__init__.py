@@ -5,8 +5,7 @@ assembly      makes the parts of a crawl from its configuration and connects the
               network, resolver, on_disk; asks Alone, or a Fleet, where one process differs
 engine        one turn after another through all stages, and the work of each second
 mode          what the engine may do: run, pause, stop, wait for room
-requests      the request for a URL
-request_options   what is sent to each site, and on which way; which types are fetched
+requests      the request for a URL: what is sent, on which way; which types are fetched
 sites         the configuration of each site
 sessions      the sessions of sites with a login
 intake        reads fetched pages and takes them to the outputs and the frontier
@@ -18,6 +17,6 @@ ending        when and why a crawl ends
 resumed       what a resumed crawl queues again, and its cookies
 revisiting    pages that are due, from the database to the frontier
 stopped       looks at a crawl that does not run, for `larbinpy explain`
-single        one URL alone, for `larbinpy fetch`; login_trial: one login, for `larbinpy login`
+single        one URL or one login alone, for `larbinpy fetch` and `larbinpy login`
 fleet/        a crawl as a node of a fleet
 """

@@ -36,8 +36,7 @@ from larbinpy.crawl.parts import (
     options_of,
     read_logins,
 )
-from larbinpy.crawl.request_options import Logins, Types
-from larbinpy.crawl.requests import ChangedRequests, RequestMaker, Requests
+from larbinpy.crawl.requests import ChangedRequests, Logins, RequestMaker, Requests, Types
 from larbinpy.crawl.resumed import CookieExport, PutBack, cookie_notes
 from larbinpy.crawl.sites import SiteConfigs
 from larbinpy.fetch.cookies import SavedCookies

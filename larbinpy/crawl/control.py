@@ -23,7 +23,7 @@ from larbinpy.crawl.engine import Listener
 from larbinpy.crawl.mode import Mode
 from larbinpy.crawl.on_disk import OnDisk
 from larbinpy.crawl.parts import SettingsBySite
-from larbinpy.crawl.request_options import Logins
+from larbinpy.crawl.requests import Logins
 from larbinpy.errors import Ending, what_failed
 from larbinpy.fetch.fetcher import Fetcher
 from larbinpy.frontier.frontier import Frontier

@@ -15,8 +15,7 @@ from mimetypes import MimeTypes
 from typing import Any
 
 from larbinpy.crawl.intake import Intake, Judge
-from larbinpy.crawl.request_options import any_reply
-from larbinpy.crawl.requests import RequestMaker
+from larbinpy.crawl.requests import RequestMaker, any_reply
 from larbinpy.fetch.options import Accept, Refusal, Request
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.lifecycle import Judgement

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from larbinpy.config import Config, ConfigError
 from larbinpy.context import Context
-from larbinpy.crawl.request_options import Logins, SiteOptions
+from larbinpy.crawl.requests import Logins, SiteOptions
 from larbinpy.crawl.resolver import make_resolver
 from larbinpy.crawl.sites import SiteConfigs
 from larbinpy.dns.cache import NameCache

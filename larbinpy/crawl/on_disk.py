@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from larbinpy.context import Context
-from larbinpy.crawl.request_options import Logins
+from larbinpy.crawl.requests import Logins
 from larbinpy.errors import DamagedError, LostPagesError, passes, what_failed
 from larbinpy.fleet.identity import saved_node
 from larbinpy.frontier.frontier import Frontier

@@ -16,8 +16,7 @@ from larbinpy.crawl.intake import Intake
 from larbinpy.crawl.link_check import CheckIntake
 from larbinpy.crawl.mode import Mode
 from larbinpy.crawl.network import Network
-from larbinpy.crawl.request_options import any_reply
-from larbinpy.crawl.requests import RequestMaker
+from larbinpy.crawl.requests import RequestMaker, any_reply
 from larbinpy.crawl.sites import SiteConfigs
 from larbinpy.fetch.options import Request
 from larbinpy.frontier.frontier import Frontier

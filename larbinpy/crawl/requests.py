@@ -1,12 +1,26 @@
-"""The request for a URL: how much of its reply is read, which types, on which conditions."""
+"""The request for a URL: what is sent and on which way, how much of its reply is read, which types.
 
+`SiteOptions` are the options that all requests to a site share. `Types` decides by the headers
+which media types are fetched. `Logins` are those that seeds gave, each for its own origin; they are
+kept with the state of the crawl.
+"""
+
+import json
+import socket
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from math import inf
-from typing import Protocol
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import unquote
 
+from larbinpy.config import Config, ConfigError
+from larbinpy.config.kinds import Proxy, check_certificate
 from larbinpy.crawl.own_plug import RequestChanger
-from larbinpy.crawl.request_options import Types, any_reply, of_login
+from larbinpy.crawl.sites import SiteConfigs
+from larbinpy.fetch.cookies import login_jar
 from larbinpy.fetch.options import Refusal, Request, RequestOptions
 from larbinpy.fetch.robots import MAX_SIZE
 from larbinpy.frontier.scope import Reason, Scope
@@ -14,7 +28,284 @@ from larbinpy.frontier.soft404.answers import COMPARED
 from larbinpy.output.plug import NO_REFRESH, Refresher
 from larbinpy.page import Outcome
 from larbinpy.parse import LONGEST_SITEMAP, is_sitemap_name
-from larbinpy.url import Aim, Url, site_of
+from larbinpy.storage.files import write_atomic
+from larbinpy.url import Aim, Ask, Url, login_of, site_of, split, typed
+
+#: Types that may have links: pages, feeds and sitemaps, and documents without a type.
+_PAGES = frozenset(
+    {
+        "",
+        # Not known either (MIME Sniffing standard, section 7): the bytes say what it is.
+        "unknown/unknown",
+        "application/unknown",
+        "text/html",
+        "application/xhtml+xml",
+        "application/xml",
+        "text/xml",
+        "application/rss+xml",
+        "application/atom+xml",
+        "application/rdf+xml",
+    }
+)
+#: Types of sitemaps that are compressed, or plain lists of URLs.
+_SITEMAPS = frozenset(
+    {"application/gzip", "application/x-gzip", "application/octet-stream", "text/plain"}
+)
+
+
+def any_reply(media_type: str, size: int | None) -> Refusal | None:
+    """Accepts every media type and size."""
+    return None
+
+
+class Types:
+    """The types that anyType, getImage and specificSearch admit besides pages."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        #: Prefixes, as Larbin compares them: `audio/` takes all audio.
+        self._specific = tuple(media_type.lower() for media_type, _ in config.sought)
+
+    def refuse(self, url: str, media_type: str) -> Outcome | None:
+        """badType if `media_type` (lower case, no parameters) is not wanted, else None."""
+        if self._config.any_type or media_type in _PAGES or self.specific(media_type):
+            return None
+        if self._config.get_image and media_type.startswith("image/"):
+            return None
+        return None if _may_be_sitemap(url, media_type) else Outcome.BAD_TYPE
+
+    def specific(self, media_type: str) -> bool:
+        """Whether it is one of the types of specificSet."""
+        return bool(self._specific) and media_type.startswith(self._specific)
+
+
+def _may_be_sitemap(url: str, media_type: str) -> bool:
+    """Whether type and name together suggest a sitemap; neither is enough alone."""
+    file = url.partition("?")[0].rpartition("/")[2].lower()
+    return media_type in _SITEMAPS and ("sitemap" in file or file.endswith(".xml.gz"))
+
+
+#: In stateDir. Only its owner may read it.
+NAME = "logins.json"
+
+
+class Logins:
+    """Site key -> ``USER:PASSWORD``. The file is rewritten when a login is new.
+
+    Logins are in no other file: URLs lose theirs before they are queued or logged.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / NAME
+        self._by_site: dict[str, str] = {}
+        self._saved: dict[str, str] = {}
+        #: Called when a login is new.
+        self.on_change: Callable[[], None] = lambda: None
+
+    def __bool__(self) -> bool:
+        return bool(self._by_site)
+
+    def learn(self, seed: str) -> None:
+        """Take the login in a URL that the operator gave, if it has one."""
+        login, href = login_of(seed), typed(seed)
+        if not login or href is None:
+            return
+        site, login = site_of(href), unquote(login)
+        if self._by_site.get(site) != login:
+            self._by_site[site] = login
+            self.on_change()
+
+    def of(self, site: str) -> str:
+        """The login for a site key; empty for none."""
+        return self._by_site.get(site, "")
+
+    # Saved with the state.
+
+    def cut(self) -> int:
+        """Write the file if a login is new; the mark is the number of logins."""
+        if self._by_site != self._saved:
+            write_atomic(self._path, [json.dumps(self._by_site).encode()], mode=0o600)
+            self._saved = dict(self._by_site)
+        return len(self._by_site)
+
+    def sync(self) -> None:
+        """`cut` has flushed the file."""
+
+    def load(self, mark: Any) -> None:
+        """Add the saved logins to those given now, which replace the ones of their sites."""
+        if mark:
+            self._saved = _read(self._path)
+            self._by_site = self._saved | self._by_site
+            self.on_change()
+
+    def add_shared(self, folder: Path) -> None:
+        """Add the logins that all nodes with a folder in `folder` have, if it has some."""
+        with suppress(FileNotFoundError):
+            self._by_site = _read(folder / NAME) | self._by_site
+            self.on_change()
+
+    def tidy(self, mark: Any) -> None:
+        pass
+
+    def clear(self) -> None:
+        self._path.unlink(missing_ok=True)
+
+
+def _read(path: Path) -> dict[str, str]:
+    return {site: str(login) for site, login in json.loads(path.read_bytes()).items()}
+
+
+#: Sites whose options are remembered; making them anew takes some 20 us.
+_MOST_SITES = 20_000
+
+
+class SiteOptions:
+    """The options of the requests to each site, made when a site is first asked.
+
+    Equal options are one object. While no site differs from another, all have one object, which
+    costs a request nothing. Raises ConfigError for settings that cannot work on this machine.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        logins: Logins,
+        sites: SiteConfigs,
+        with_login: Callable[[str, RequestOptions], RequestOptions] | None = None,
+    ) -> None:
+        """`with_login` adds the login of loginFile to the options for a site key."""
+        self._logins = logins
+        self._with_login = with_login
+        self._config_at = sites.config_at
+        self._uniform = not (config.site_blocks or (config.proxy and config.no_proxy) or with_login)
+        # The settings of a host are the same on all other ports.
+        configs = (config, *sites.each_block())
+        excepted = [pattern for each in configs for pattern in each.no_proxy]
+        self._ports = {0, *sites.ports, *(p.port for p in excepted if p.port)}
+        self._proxies: dict[Proxy, tuple[str, str]] = {}
+        self._same: dict[RequestOptions, RequestOptions] = {}
+        self._by_site: dict[str, RequestOptions] = {}
+        self._everywhere: RequestOptions | None = None
+        for each in configs:
+            _check_sources(each)
+            _check_certificate(each)
+            if each.proxy:
+                self._way_to(each.proxy)
+        usual = self._made(config, direct=False)
+        self._usual = self._same.setdefault(usual, usual)
+        self.forget()
+        logins.on_change = self.forget
+
+    def for_url(self, url: Url) -> RequestOptions:
+        """The options for the site of `url`, which is not even computed if all sites have one."""
+        everywhere = self._everywhere
+        return self.of(url.site) if everywhere is None else everywhere
+
+    def of(self, site: str) -> RequestOptions:
+        """The options for the site key of a URL."""
+        known = self._by_site.get(site)
+        if known is None:
+            if len(self._by_site) >= _MOST_SITES:
+                self._by_site.clear()
+            known = self._by_site[site] = self._make(site)
+        return known
+
+    def is_direct(self, host: str) -> bool:
+        """Whether a site of `host`, on any port, is asked without a proxy."""
+        return any(_is_direct(self._config_at(host, port), host, port) for port in self._ports)
+
+    def forget(self) -> None:
+        """Make all options anew, because a login is new."""
+        self._same.clear()
+        self._same[self._usual] = self._usual
+        self._by_site.clear()
+        self._everywhere = self._usual if self._uniform and not self._logins else None
+
+    def _make(self, site: str) -> RequestOptions:
+        _, host, port, _ = split(f"{site}/")
+        config = self._config_at(host, port)
+        made = self._made(config, direct=_is_direct(config, host, port))
+        login = self._logins.of(site)
+        made = replace(made, login=login) if login else made
+        made = self._with_login(site, made) if self._with_login is not None else made
+        return self._same.setdefault(made, made)
+
+    def _made(self, config: Config, *, direct: bool) -> RequestOptions:
+        proxy = None if direct else config.proxy
+        url, address = self._way_to(proxy) if proxy else ("", "")
+        return RequestOptions(
+            user_agent=config.user_agent,
+            sender=config.sender,
+            accept="*/*" if config.any_type else RequestOptions.accept,
+            accept_language=config.accept_language,
+            headers=config.header,
+            timeout_page=config.timeout_page,
+            timeout_connect=config.timeout_connect,
+            proxy_url=url,
+            proxy_address=address,
+            proxy_login=proxy.login if proxy else "",
+            ca_file=config.ca_file,
+            insecure_tls=config.insecure_tls,
+            http_version=config.http_version,
+            client_cert=config.client_cert,
+            client_key=config.client_key or config.client_cert,
+            source_addresses=config.source_address,
+        )
+
+    def _way_to(self, proxy: Proxy) -> tuple[str, str]:
+        if proxy not in self._proxies:
+            self._proxies[proxy] = _look_up(proxy)
+        return self._proxies[proxy]
+
+
+def of_login(options: RequestOptions, url: Url, ask: Ask) -> RequestOptions:
+    """The options of a login's request, an object of its own.
+
+    Its cookies are those that the login has for the origin of `url`.
+    """
+    given = {line.partition(":")[0].lower() for line in ask.headers}
+    kept = (line for line in options.headers if line.partition(":")[0].lower() not in given)
+    headers = (*kept, *ask.headers)
+    jar = login_jar(url.purpose.owner or url.site, url.site)
+    return replace(options, headers=headers, body=ask.body, jar=jar)
+
+
+def _is_direct(config: Config, host: str, port: int) -> bool:
+    host = host.removesuffix(".")
+    return config.proxy is None or any(p.match(host, port) for p in config.no_proxy)
+
+
+def _look_up(proxy: Proxy) -> tuple[str, str]:
+    """The URL of a proxy, and its address. As in Larbin, its name is looked up once."""
+    try:
+        found = socket.getaddrinfo(proxy.host.strip("[]"), proxy.port, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise ConfigError(f"proxy {proxy.host}: no address found ({error.strerror})") from None
+    address = str(found[0][4][0])
+    # With "socks5h" the proxy gets names; with "socks5" libcurl would look them up.
+    scheme = "socks5h" if proxy.scheme == "socks5" else proxy.scheme
+    return f"{scheme}://{proxy.host}:{proxy.port}", address
+
+
+def _check_certificate(config: Config) -> None:
+    try:
+        check_certificate(config.client_cert, config.client_key)
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
+
+
+def _check_sources(config: Config) -> None:
+    """Raise ConfigError if this machine cannot send from an address of sourceAddress."""
+    for address in config.source_address:
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        try:
+            with socket.socket(family, socket.SOCK_STREAM) as test:
+                test.bind((address, 0))
+        except OSError as error:
+            raise ConfigError(
+                f"sourceAddress {address}: not an address of this machine ({error.strerror})"
+            ) from None
+
 
 #: RFC 9309, 2.5: at least 500 KiB of a robots.txt are read, whatever maxPageSize is. One byte more
 #: than is used shows whether the file is longer, so that its last line may be incomplete.

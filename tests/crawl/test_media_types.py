@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from larbinpy.config import Config
-from larbinpy.crawl.request_options import Types
+from larbinpy.crawl.requests import Types
 from larbinpy.page import Outcome
 
 PAGES = ["text/html", "application/xhtml+xml", "application/xml", "text/xml", ""]

@@ -19,7 +19,7 @@ import pytest
 from larbinpy.config import Config
 from larbinpy.context import Context, Tuning
 from larbinpy.crawl.on_disk import OnDisk
-from larbinpy.crawl.request_options import Logins
+from larbinpy.crawl.requests import Logins
 from larbinpy.output.modes import open_outputs
 from larbinpy.page import Outcome, Page
 from larbinpy.storage.state import Start, State

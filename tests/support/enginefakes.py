@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 
 from larbinpy.config import Config
-from larbinpy.crawl.request_options import Types
+from larbinpy.crawl.requests import Types
 from larbinpy.dns.lookup import Answer
 from larbinpy.dns.resolver import OnFound
 from larbinpy.fetch.options import Request

@@ -28,7 +28,7 @@ from larbinpy.config import Given
 from larbinpy.console.terminal.progress import Terminal, status_line
 from larbinpy.console.text import printable
 from larbinpy.crawl.kept_options import KeptOptions
-from larbinpy.crawl.request_options import Logins
+from larbinpy.crawl.requests import Logins
 from larbinpy.errors import USAGE, UserError
 from larbinpy.fleet.board import Board
 from larbinpy.fleet.board import FoundCrawl as FoundOnBoard

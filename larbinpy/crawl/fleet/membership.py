@@ -40,7 +40,7 @@ from larbinpy.crawl.mode import Mode, Restart
 from larbinpy.crawl.network import Network
 from larbinpy.crawl.on_disk import OnDisk
 from larbinpy.crawl.parts import Kinds
-from larbinpy.crawl.request_options import Logins
+from larbinpy.crawl.requests import Logins
 from larbinpy.dns.cache import NameCache
 from larbinpy.dns.resolver import Resolver
 from larbinpy.errors import UserError

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from larbinpy.crawl.request_options import NAME, Logins
+from larbinpy.crawl.requests import NAME, Logins
 
 
 def test_nodes_add_those_of_all(tmp_path: Path) -> None:
