@@ -251,13 +251,14 @@ _MODIFIED = (
 )
 _COMMENTS = ("commentcount",)
 _CLICKS = ("interactioncount", "userinteractioncount")
+_KINDS = ("og:type",)
 _LANGUAGES = ("content-language", "og:locale", "dc.language", "inlanguage")
 #: Those of which each has one of several names.
 _LISTS = frozenset(("citation_author", "dc.creator", "dcterms.creator"))
 _READ = frozenset(
     each
     for names in (_CARDS, _SITES, _SUMMARIES, _AUTHORS, _IMAGES, _PUBLISHED, _MODIFIED)
-    for each in (*names, *_COMMENTS, *_CLICKS, *_LANGUAGES)
+    for each in (*names, *_COMMENTS, *_CLICKS, *_LANGUAGES, *_KINDS)
 )
 #: Characters; honest texts are shorter.
 _LONGEST_SUMMARY = 1000
@@ -313,6 +314,11 @@ class Declared:
     def card(self) -> str:
         """The title for cards on other sites."""
         return self.first(_CARDS)
+
+    @property
+    def is_article(self) -> bool:
+        """Whether the page calls itself an article."""
+        return self.first(_KINDS).lower() == "article" or bool(pages(self.objects))
 
     @property
     def language(self) -> str:

@@ -541,7 +541,9 @@ _OPENERS = (
     "[aria-controls],[data-target],[data-bs-target],[href^='#'][data-toggle],[href^='#'][role=tab]"
     ",[href^='#'][data-bs-toggle]"
 )
-#: Names of what a click opens, and words of it.
+#: Elements, each the first in another, of which one may open what follows: h3, button.
+_HEADED = 3
+#: Names of what opens text.
 _OPENER = re.compile(r"accordion|collaps|toggle|expand|faq|question|spoiler", re.IGNORECASE)
 
 
@@ -595,9 +597,13 @@ def opened_by_click(tree: Document) -> Callable[[Element], bool]:
         before = element.previous_sibling
         while isinstance(before, Text) and before.data.isspace():
             before = before.previous_sibling
-        return isinstance(before, Element) and (
-            is_opener(before) or any(map(is_opener, before.select("button,[role=button]")[:1]))
-        )
+        for _ in range(_HEADED):
+            if not isinstance(before, Element):
+                return False
+            if is_opener(before):
+                return True
+            before = next((each for each in before.children if isinstance(each, Element)), None)
+        return False
 
     return opened
 

@@ -297,6 +297,8 @@ _TAGS = ("a", "area", "meta", "title", "desc", "h1", "html", "link", "script")
 _MOST_AUTHORS = 50
 #: Nodes after the heading among which a byline stands.
 _NEAR = 150
+#: Elements and texts of one.
+_PARTS = 12
 #: Characters between the links of two authors.
 _LONGEST_AND = 5
 _AUTHOR = '[itemprop="author" i],[rel="author" i]'
@@ -345,7 +347,7 @@ def read_tree(tree: Document, url: str, latest: str) -> Content:
     order = dates.day_first(found.lang or declared.language, url)
     image = declared.fill(out, latest, order) or found.image
     if not out.author:
-        out.author = _author(tree, found.first_headings)
+        out.author = _author(tree, found.first_headings, far=declared.is_article)
     if out.published is None:
         out.published = dates.in_tree(tree, url, latest, order)
     out.image = resolver.resolve(image) if image else None
@@ -541,8 +543,11 @@ def heading(element: Element) -> str:
     return line(text, LONGEST_TITLE).rstrip(_PERMALINKS).removesuffix(" #").removeprefix("# ")
 
 
-def _author(tree: Document, headings: list[Element]) -> str:
-    """The authors that elements of the page name; those after the heading before others."""
+def _author(tree: Document, headings: list[Element], *, far: bool) -> str:
+    """The authors that elements of the page name; those after the heading before others.
+
+    `far`: bylines are looked for on all of the page.
+    """
     heading = headings[0] if headings else None
     found = tree.select(f"h1,{_AUTHOR}")[:_MOST_AUTHORS]
     at = found.index(heading) if heading in found else 0
@@ -550,7 +555,7 @@ def _author(tree: Document, headings: list[Element]) -> str:
     named = [each for each in (*before, *found[at:], *found[:at]) if each.tag != "h1"]
     own = [each for each in named if not dates.is_elsewhere(each, heading)]
     authors = (line(_named(each), LONGEST_AUTHOR) for each in own or named)
-    return next(filter(None, authors), "") or _byline(tree, heading)
+    return next(filter(None, authors), "") or _byline(tree, heading, far)
 
 
 def _named(element: Element) -> str:
@@ -577,13 +582,15 @@ _NO_BYLINE = re.compile(
 )
 
 
-def _byline(tree: Document, heading: Element | None) -> str:
+def _byline(tree: Document, heading: Element | None, far: bool) -> str:
     """The author in a byline: an element after the heading that is called so, or begins with by."""
     near = [] if heading is None else list(islice(heading.following, _NEAR))
     short = (
-        each for each in near if isinstance(each, Element) and len(each.text) <= LONGEST_BYLINE
+        each
+        for each in near
+        if isinstance(each, Element) and len(each) <= _PARTS and len(each.text) <= LONGEST_BYLINE
     )
-    called = tree.select(_BYLINES)[:_MOST_AUTHORS]
+    called = tree.select(_BYLINES)[:_MOST_AUTHORS] if far else []
     for each in chain(short, called):
         if each.tag in ("script", "style", "h2", "h3", "nav", "button"):
             continue

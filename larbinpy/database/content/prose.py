@@ -76,9 +76,11 @@ class Prose:
         for node in body.descendants:
             if type(node) is Text:
                 text = node.data
-                if not text.isascii() and "\n" in text and _BROKEN.search(text):
-                    text = _joined(node)
-                if joint.waits or not text.isascii():
+                if not text.isascii():
+                    if "\n" in text and _BROKEN.search(text):
+                        text = _joined(node)
+                    joint.take(node, text)
+                elif joint.waits:
                     joint.take(node, text)
                 if len(text) >= _TEXT and not text.isspace():
                     self._add(node, text.strip())
