@@ -17,6 +17,6 @@ ending        when and why a crawl ends
 resumed       what a resumed crawl queues again, and its cookies
 revisiting    pages that are due, from the database to the frontier
 stopped       looks at a crawl that does not run, for `larbinpy explain`
-single        one URL or one login alone, for `larbinpy fetch` and `larbinpy login`
+single        one URL alone, for `larbinpy fetch`; login_trial: one login, for `larbinpy login`
 fleet/        a crawl as a node of a fleet
 """
