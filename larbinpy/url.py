@@ -115,8 +115,8 @@ def resolve(text: str, base: str | None = None) -> str | None:
 
 def with_view(text: str) -> str | None:
     """Resolve an absolute URL, and keep the fragment that names a view (``#/a``, ``#!a``)."""
-    bare, _, part = text.strip().partition("#")
-    href = resolve(bare)
+    web, _, part = text.strip().partition("#")
+    href = resolve(web)
     if href is None or not part.startswith(VIEWS):
         return href
     return f"{href}#{part}" if len(part) <= _LONGEST_VIEW else None
@@ -129,6 +129,11 @@ def as_sent(text: str, base: str) -> str:
     """
     href = parse(text, base) if resolve(text, base) else None
     return _bare(href) or "" if href else ""
+
+
+def bare(href: str) -> str:
+    """A URL of the crawl without the name of a view, as it is sent."""
+    return href.partition("#")[0]
 
 
 def has_own_spelling(reference: str) -> bool:

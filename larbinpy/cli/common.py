@@ -1,4 +1,4 @@
-"""What commands share: options, the configuration, error messages, and which crawl they are about.
+"""Options, the configuration, error messages and the crawl in question, for all commands.
 
 `open_remote` finds a crawl on Redis: that of --join, LARBINPY_JOIN or `join` in larbin.conf, else
 that of `crawl --nodes` that runs in stateDir. `place_of` finds the door or the port of a crawl

@@ -219,6 +219,7 @@ def _run(command: str, data: bytes) -> str:
 
 
 def _post(url: str, data: bytes) -> str:
+    from http.client import HTTPException
     from urllib.error import HTTPError
     from urllib.request import Request, urlopen
 
@@ -228,5 +229,7 @@ def _post(url: str, data: bytes) -> str:
             return ""
     except HTTPError as error:
         return f"status {error.code}"
+    except HTTPException as error:
+        return f"no answer of a web server ({type(error).__name__})"
     except ValueError as error:
         return str(error)

@@ -35,7 +35,6 @@ from larbinpy.parse import (
     is_filled_by_script,
     is_sitemap,
     is_sitemap_name,
-    number_to_pages,
     read_in_steps,
     redirect_part,
     redirect_target,
@@ -59,7 +58,7 @@ _SEED_IS_THERE = frozenset((Outcome.CHECKED, Outcome.DUPLICATE, Outcome.ERR_30X,
 
 
 #: Links of a page that scripts fill, those to styles and scripts included; and those to pages.
-_SHELL_LINKS, _FEW_LINKS = 40, 2
+_SHELL_LINKS = 40
 
 
 class FateSink(Protocol):
@@ -169,8 +168,10 @@ class Intake:
     in the queue again, and the next `step` continues with it.
     """
 
-    #: Pages that are elsewhere, and come back to be read.
-    away = 0
+    @property
+    def away(self) -> int:
+        """Number of pages that are elsewhere, and come back to be read."""
+        return 0
 
     def __init__(
         self,
@@ -395,9 +396,9 @@ class Intake:
             counted["nofollow"] += number
 
     def _is_filled_by_scripts(self, page: Page, parsed: Parsed) -> bool:
-        if "html" not in page.type or page.rest or b"<script" not in page.body:
+        if "html" not in page.type or page.rest:
             return False
-        return number_to_pages(parsed.links) <= _FEW_LINKS and is_filled_by_script(page)
+        return is_filled_by_script(page, parsed.links)
 
     def _output_reply(self, page: Page) -> None:
         """Pass a reply that is not a page to keep to the outputs."""

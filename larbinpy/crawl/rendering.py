@@ -24,17 +24,15 @@ from larbinpy.frontier.rules import Rules
 from larbinpy.frontier.site import NamedSite
 from larbinpy.loop.steps import run_to_end
 from larbinpy.page import Outcome, Page
-from larbinpy.parse import Kind, Link, Parsed, is_filled_by_script, number_to_pages, read_in_steps
-from larbinpy.render.parts import RequestDesk, bare
+from larbinpy.parse import Kind, Link, Parsed, is_filled_by_script, read_in_steps
+from larbinpy.render.parts import RequestDesk
 from larbinpy.render.renderer import Renderer
 from larbinpy.render.turns import PartStep, RenderingIPSites
-from larbinpy.url import PAGE, Aim, Url, has_control, with_view
+from larbinpy.url import PAGE, Aim, Url, bare, has_control, with_view
 
 #: The wait of parts, as a share of that of pages, and at least (s).
 _SHARE, _LEAST = 20, 0.1
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
-#: Links to pages of a page that is empty without scripts.
-_FEW_LINKS = 2
 #: Cookies of scripts that are remembered.
 _MOST_COOKIES = 10_000
 
@@ -64,12 +62,10 @@ class Choice:
             return False
         if self._rules.decide(bare(page.url.href), None, None).rule is not None:
             return True
-        return self.auto and b"<script" in page.body and _is_empty(page, agent)
-
-
-def _is_empty(page: Page, agent: str) -> bool:
-    parsed = run_to_end(read_in_steps(page, agent))
-    return number_to_pages(parsed.links) <= _FEW_LINKS and is_filled_by_script(page)
+        if not self.auto or b"<script" not in page.body:
+            return False
+        parsed = run_to_end(read_in_steps(page, agent))
+        return is_filled_by_script(page, parsed.links)
 
 
 class PartRequests:
@@ -151,7 +147,7 @@ class RenderIntake(Intake):
         self.renderer: Renderer
 
     @property
-    def away(self) -> int:  # type: ignore[override]
+    def away(self) -> int:
         return self.renderer.away
 
     def _process(self, page: Page, now: float) -> None:

@@ -29,7 +29,7 @@ from larbinpy.output.plug import NO_REFRESH, Refresher
 from larbinpy.page import Outcome
 from larbinpy.parse import LONGEST_SITEMAP, is_sitemap_name
 from larbinpy.storage.files import write_atomic
-from larbinpy.url import Aim, Ask, Url, login_of, site_of, split, typed
+from larbinpy.url import Aim, Ask, Url, bare, login_of, site_of, split, typed
 
 #: Types that may have links: pages, feeds and sitemaps, and documents without a type.
 _PAGES = frozenset(
@@ -396,7 +396,7 @@ def referer(href: str, page: str) -> Sequence[str]:
     origin = site_of(page)
     if origin.startswith("https:") and not href.startswith("https:"):
         return ()
-    named = page.partition("#")[0] if site_of(href) == origin else f"{origin}/"
+    named = bare(page) if site_of(href) == origin else f"{origin}/"
     return (f"Referer: {named}",)
 
 

@@ -1,4 +1,4 @@
-"""What a resumed crawl does before its first request, and the cookies that it gets and leaves.
+"""A resumed crawl before its first request, and the cookies that a crawl gets and leaves.
 
 `PutBack` queues URLs of earlier runs again, because what ended them has changed. They are read from
 the crawl log: those that a limit by site ended, once a limit is raised or removed; those that a

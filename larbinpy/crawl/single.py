@@ -74,6 +74,24 @@ class _Kept:
 _MOST_WAIT = 1.0
 
 
+def of_one_page(config: Config, folder: str) -> Config:
+    """The configuration of a crawl of one page in a browser, which writes to `folder` alone."""
+    changes: dict[str, Any] = {
+        **dict.fromkeys(("state_dir", "output_dir"), folder),
+        **dict.fromkeys(("output_mode", "start_url"), ()),
+        **dict.fromkeys(("depth_in_site", "limit_kept", "http_port", "input_port"), 0),
+        **dict.fromkeys(("guess_sitemap", "keep_links", "probe_soft_404", "check_links"), False),
+        **dict.fromkeys(("fetch_info", "print_stats"), False),
+        **dict.fromkeys(("items", "save_cookies"), None),
+        **dict.fromkeys(("notify", "join", "plug"), ""),
+        "revisit": "off",
+        "render": ("**",),
+        "limit_page": 1,
+        "wait_duration": min(config.wait_duration, _MOST_WAIT),
+    }
+    return replace(config, **changes)
+
+
 def render_one(text: str, config: Config) -> dict[str, object]:
     """As `fetch_one`, by a crawl of one page that a browser reads; robots.txt is obeyed.
 
@@ -88,22 +106,7 @@ def render_one(text: str, config: Config) -> dict[str, object]:
         return describe(Page(Url(masked_typed(text), 0), Outcome.BAD_URL))
     kept = _Kept(href)
     with TemporaryDirectory(prefix="larbinpy-") as folder:
-        changes: dict[str, Any] = {
-            **dict.fromkeys(("state_dir", "output_dir"), folder),
-            **dict.fromkeys(("output_mode", "start_url"), ()),
-            **dict.fromkeys(("depth_in_site", "limit_kept", "http_port", "input_port"), 0),
-            **dict.fromkeys(
-                ("guess_sitemap", "keep_links", "probe_soft_404", "check_links"), False
-            ),
-            "render": ("**",),
-            "limit_page": 1,
-            "items": None,
-            "revisit": "off",
-            "join": "",
-            "plug": "",
-            "wait_duration": min(config.wait_duration, _MOST_WAIT),
-        }
-        one = replace(config, **changes)
+        one = of_one_page(config, folder)
         Crawl(one, output=kept, seeds=[text], stderr=StringIO()).run()
     rendering = kept.page.rendering
     found = describe(kept.page)

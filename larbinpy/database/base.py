@@ -1,4 +1,4 @@
-"""What all kinds of content database share: where one is, its answers, its index and its tables.
+"""A content database of any kind: where it is, its answers, its index and its tables.
 
 A database is a file, or mysql://[USER@]HOST[:PORT]/NAME. `AllOf`, `AnyOf` and `Within` are
 conditions on the words of a page, which each kind compiles to its own language.

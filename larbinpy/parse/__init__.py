@@ -50,7 +50,6 @@ from larbinpy.parse.link import (
     Link,
     Parsed,
     followed,
-    number_to_pages,
     unfollowed,
     urls,
 )
@@ -74,7 +73,6 @@ __all__ = [
     "links",
     "may_link",
     "meta_refresh",
-    "number_to_pages",
     "read",
     "read_in_steps",
     "redirect_part",

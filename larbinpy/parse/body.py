@@ -37,6 +37,7 @@ from larbinpy.parse.link import (
     Kind,
     Link,
     PackedLinks,
+    number_to_pages,
     packed_flags,
     relation_kind,
     unendorsed,
@@ -758,6 +759,8 @@ def _entries(chunks: Iterator[bytes], encoding: str | None, url: str) -> Iterato
 
 #: Bytes of a page that scripts fill; most have some thousand.
 _LONGEST_SHELL = 1 << 18
+#: Links to pages that it may have.
+_FEW_LINKS = 2
 #: What a page may be there for, without text; the last leads on without a script.
 _ON_A_SHELL = (
     "body img,body video,body audio,body iframe,body object,body embed,body form,frameset,"
@@ -765,8 +768,10 @@ _ON_A_SHELL = (
 )
 
 
-def is_filled_by_script(page: Page) -> bool:
-    """Whether a browser would see more of an HTML page: scripts make what it shows."""
+def is_filled_by_script(page: Page, links: Sequence[Link]) -> bool:
+    """Whether a browser would see more of an HTML page, which has `links`: scripts make it."""
+    if b"<script" not in page.body or number_to_pages(links) > _FEW_LINKS:
+        return False
     if len(page.body) > _LONGEST_SHELL:
         return False
     tree = charset.document(page.body, page.http_charset)

@@ -14,7 +14,7 @@ from larbinpy.parse import Kind
 from larbinpy.render.answers import Answers, answer_of, fulfilment
 from larbinpy.render.pipe import Values
 from larbinpy.render.tab import MOST_REQUESTS, Tab, Visit
-from larbinpy.url import Aim, Ask, Purpose, Url, as_sent, resolve, site_of
+from larbinpy.url import Aim, Ask, Purpose, Url, as_sent, bare, resolve, site_of
 
 #: Kinds of links by the browser's types of resources; all others are requisites.
 _KINDS = {"Stylesheet": Kind.SHEET, "Image": Kind.IMAGE}
@@ -215,11 +215,6 @@ _PATIENCE = 20.0
 _NO_STREAM = fulfilment(204, [("access-control-allow-origin", "*")])
 #: Times that a page may load itself again.
 _MOST_RELOADS = 2
-
-
-def bare(href: str) -> str:
-    """A URL without the name of a view."""
-    return href.partition("#")[0]
 
 
 def _is_image(request: Values, kind: str) -> bool:

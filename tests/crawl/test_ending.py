@@ -2,6 +2,7 @@
 
 import errno
 import json
+import socket
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -249,6 +250,22 @@ def test_a_web_hook_gets_the_report() -> None:
                 answered.result()
     assert [json.loads(body) for body in Hook.taken] == [{"pages": 2}] * 2
     assert "refused" in notify(address, {}, None)
+
+
+def test_a_web_hook_that_is_no_web_server_is_told() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor() as pool:
+
+        def answer() -> None:
+            peer, _ = server.accept()
+            with peer:
+                peer.recv(1 << 16)
+                peer.sendall(b"SSH-2.0-OpenSSH_9.2\r\n")
+
+        answered = pool.submit(answer)
+        port = server.getsockname()[1]
+        fault = notify(f"http://127.0.0.1:{port}/", {}, None)
+        answered.result()
+    assert fault == "no answer of a web server (BadStatusLine)"
 
 
 def test_a_database_that_cannot_be_read_is_told(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from larbinpy import Config
-from larbinpy.crawl.single import fetch
+from larbinpy.crawl.single import fetch, of_one_page
 from larbinpy.dns.lookup import Answer
 from larbinpy.fetch.options import Request
 from larbinpy.page import Outcome, Page
@@ -85,3 +85,14 @@ def test_a_reply_whose_headers_lie_is_asked_for_again(status: int, body: bytes, 
     case.fetcher.pages = [{"outcome": Outcome.EARLY_STOP, "status": status, "body": body}]
     page = case.fetch()
     assert (len(case.asked), page.url.attempt) == (tries, tries)
+
+
+def test_one_page_in_a_browser_leaves_the_files_and_commands_of_the_user_alone() -> None:
+    """`fetch --render` tries a page; it is no run of the crawl."""
+    user = Config(
+        notify="mail me", save_cookies="cookies.txt", items="items.csv", fetch_info=True, plug="a:B"
+    )
+    one = of_one_page(user, "/tmp/one")
+    assert (one.notify, one.save_cookies, one.items, one.plug) == ("", None, None, "")
+    assert (one.state_dir, one.output_dir) == ("/tmp/one", "/tmp/one")
+    assert not (one.fetch_info or one.print_stats or one.http_port or one.input_port)

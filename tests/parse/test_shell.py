@@ -28,4 +28,4 @@ page again, so that you can see what we have for you today and tomorrow.</noscri
 )
 def test_pages_that_scripts_fill(body: bytes, found: bool) -> None:
     page = Page(Url("http://a.test/", 1), Outcome.SUCCESS, 200, body=body)
-    assert is_filled_by_script(page) is found
+    assert is_filled_by_script(page, []) is found

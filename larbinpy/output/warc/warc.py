@@ -38,7 +38,7 @@ from larbinpy.storage.files import (
     make_folder,
     open_folder,
 )
-from larbinpy.url import Url
+from larbinpy.url import Url, bare
 
 #: Bytes after which the next file is begun (Annex C: 10^9).
 FILE_SIZE = 10**9
@@ -511,7 +511,7 @@ def _as_received(page: Page, raw: bytes) -> Page:
     received = copy(page)
     received.body = raw
     if "#" in page.url.href:
-        received.url = replace(page.url, href=page.url.href.partition("#")[0])
+        received.url = replace(page.url, href=bare(page.url.href))
     return received
 
 
