@@ -183,14 +183,11 @@ def _listed(lines: str) -> frozenset[Words]:
 _KNOWN = _listed(PHRASES)
 _WHOLE = _listed(AMBIGUOUS)
 _WHOLE_ADDRESS = frozenset(words for words in _WHOLE if "".join(words).isascii())
-_MOST_WORDS = max(map(len, _KNOWN))
 
 
 @lru_cache(1 << 12)
 def _is_phrase(words: Words) -> bool:
     """Whether `words` are a phrase and fillers."""
-    if not words or len(words) > _MOST_WORDS + 6:
-        return False
     bare = tuple(word for word in words if word not in _BESIDE)
     found = bare or words
     if found in _KNOWN or words in _KNOWN:

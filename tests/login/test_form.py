@@ -119,7 +119,7 @@ def test_further_fields_override_or_add() -> None:
         ("<button name=a>Mit Apple anmelden</button><button name=b>Anmelden</button>", "b="),
         ('<button name=a aria-label="Show password"></button><button name=b>OK</button>', "b="),
         ("<button name=a hidden>Log in as admin</button><button name=b>OK</button>", "b="),
-        ('<button name=a style="display: none">Log in</button><button name=b>OK</button>', "b="),
+        ('<button name=a style="Display: NONE">Log in</button><button name=b>OK</button>', "b="),
     ],
 )
 def test_of_several_buttons_the_one_that_logs_in(buttons: str, pressed: str) -> None:
@@ -258,6 +258,18 @@ ODD = {
         "<form method=post action='\n /a \n'><input name=u><input type=password name=p>",
         "/a",
         ["u=me", "p=P"],
+    ),
+    "a control before the form": (
+        "<input name=x value=1><table><form method=post action=/t><tr><td><input name=u><tr><td>"
+        "<input type=password name=p></form></table>",
+        "/t",
+        ["u=me", "p=P"],
+    ),
+    "a button with a direction": (
+        "<form method=post action=/q><input name=u><input type=password name=p>"
+        "<button name=a dirname=a.dir value=1>x</button></form>",
+        "/q",
+        ["u=me", "p=P", "a=1"],
     ),
     "an unclosed page": (
         "<form method=post action=/u><input name=u><input type=password name=p",
@@ -427,6 +439,16 @@ def test_of_two_forms_for_a_user_the_one_that_is_marked_as_such() -> None:
     for html in ("".join(forms), "".join(reversed(forms))):
         found = user_form(reply(PAGE, html), LOGIN)
         assert found is not None and found.action == f"{SITE}/b"
+
+
+def test_of_two_forms_for_a_user_the_one_whose_address_says_so() -> None:
+    forms = [
+        f"<form method=post action=/{action}><input name=user></form>"
+        for action in ("news", "session")
+    ]
+    for html in ("".join(forms), "".join(reversed(forms))):
+        found = user_form(reply(PAGE, html), LOGIN)
+        assert found is not None and found.action == f"{SITE}/session"
 
 
 def test_a_form_that_searches_is_no_first_step() -> None:
@@ -606,7 +628,7 @@ FORM = reply(PAGE, SIMPLE)
     [
         (LOGIN, DONE, ""),
         (LOGIN, reply(f"{SITE}/", SIMPLE), "the site asks for the password again"),
-        (LOGIN, reply(PAGE, "Wrong", 403), "the login ended with status 403"),
+        (LOGIN, reply(PAGE, "Wrong", 400), "the login ended with status 400"),
         (HELLO, reply(f"{SITE}/", "Hello me"), ""),
         (HELLO, reply(f"{SITE}/", f"Hello me{SIMPLE}"), ""),
         (HELLO, reply(f"{SITE}/", "x"), "the page after the login has no sign of being logged in"),

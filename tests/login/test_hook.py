@@ -34,10 +34,11 @@ def test_requests_and_header_lines() -> None:
         yield login.post("api", json={"user": login.user, "password": login.password})
         yield login.post("http://b.test/x", {"pin": login.fields["pin"], "q": "a b"})
         yield login.post("/raw", b"bytes", headers=["content-type: text/x"])
+        yield login.post("/as", json=[], headers=["X-A: 1", "CONTENT-TYPE: application/x"])
         yield Ask(f"{SITE}/own")
         return ["X-Token: t"]
 
-    asks, grant = exchange(steps(LOGIN, {}, hook), *[PAGE] * 5)
+    asks, grant = exchange(steps(LOGIN, {}, hook), *[PAGE] * 6)
     assert asks == [
         Ask(f"{SITE}/api/csrf", None, ("X-A: 1",)),
         Ask(
@@ -49,6 +50,7 @@ def test_requests_and_header_lines() -> None:
             "http://b.test/x", b"pin=1&q=a+b", ("Content-Type: application/x-www-form-urlencoded",)
         ),
         Ask(f"{SITE}/raw", b"bytes", ("content-type: text/x",)),
+        Ask(f"{SITE}/as", b"[]", ("X-A: 1", "CONTENT-TYPE: application/x")),
         Ask(f"{SITE}/own"),
     ]
     assert grant == Grant(("X-Token: t",))

@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.login.judge import Judge, LoginPages, Standing, has_password_field, refresh_target
+from larbinpy.login.exchange import next_of
+from larbinpy.login.judge import (
+    Judge,
+    LoginPages,
+    RecentCounts,
+    Standing,
+    has_password_field,
+    marker,
+    refresh_target,
+)
 from larbinpy.login.spec import Login, Method
 from larbinpy.page import Page
 from tests.support.loginpages import redirect, reply, silence
@@ -63,6 +72,8 @@ BOTH = {"logged_in": "Log out", "logged_out": "Please sign in"}
         (BOTH, reply(PAGE, "nothing"), OUT),
         ({}, reply(PAGE, "", 401), OUT),
         ({}, reply(PAGE, "Page Expired", 419), OUT),
+        ({}, reply(PAGE, "Invalid token", 498), OUT),
+        ({}, reply(PAGE, "Network Authentication Required", 497), UNKNOWN),
         ({"logged_in": "Log out"}, reply(PAGE, "Login Timeout", 440), OUT),
         ({"logged_in": "Log out"}, reply(PAGE, "Log out", 440), IN),
         ({}, redirect(PAGE, "/login"), OUT),
@@ -130,6 +141,15 @@ def test_a_403_that_stays_after_another_login_is_none() -> None:
     assert mine.standing(refused) is UNKNOWN
 
 
+def test_a_page_without_a_marker_shows_that_the_login_works_for_some() -> None:
+    """So what is refused before and after another login is refused to this user."""
+    mine = judge(logged_in="Log out")
+    image = reply(PAGE, b"\x89PNG", type="image/png")
+    refused = reply(f"{SITE}/admin", "", 403)
+    standings = [mine.standing(each) for each in (image, refused, image, refused)]
+    assert standings == [UNKNOWN, OUT, UNKNOWN, UNKNOWN]
+
+
 def test_pages_that_came_after_their_403_leave_no_doubt() -> None:
     """They were losses indeed, so the next 403 is one at once."""
     subject = judge()
@@ -159,7 +179,19 @@ def test_more_forbidden_pages_need_more_in_a_row() -> None:
     for number in (mine, few):
         standings = [number.standing(page) for page in refusals(30, first=1000)]
         rows.append(standings.index(OUT))
-    assert rows[0] > rows[1]
+    assert rows == [20, 0]
+
+
+def test_each_row_of_refused_pages_is_counted_once() -> None:
+    mine = judge()
+    mine.standing(reply(PAGE, "x"))
+    [first] = refusals(1)
+    assert mine.standing(first) is OUT
+    mine.logged_in(proven=False)
+    for page in (first, *refusals(1, first=1), *[reply(PAGE, "x")] * 3):
+        assert mine.standing(page) is not OUT
+    # Two pages are forbidden for certain, so the third in a row is a loss.
+    assert [mine.standing(page) for page in refusals(3, first=2)] == [UNKNOWN, UNKNOWN, OUT]
 
 
 def test_a_site_that_refuses_everything_is_not_logged_in() -> None:
@@ -253,6 +285,45 @@ def test_the_home_page_is_no_page_to_avoid() -> None:
     assert not pages.only(f"{SITE}/")
 
 
+def test_counts_of_the_newest_are_kept() -> None:
+    counts = RecentCounts(2)
+    assert [counts.add(text) for text in "abab"] == [1, 1, 2, 2]
+    assert counts.add("a", 3) == 5
+    assert counts.add("c") == 1
+    assert [text in counts for text in "abc"] == [True, False, True]
+    assert (len(counts), counts.of("a"), counts.of("b")) == (2, 5, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "page", "found"),
+    [
+        ("/a.c/", "xabcx", True),
+        ("/a.c/", "/ac/", False),
+        ("/a.c", "abc", False),
+        ("/a.c", "x/a.cx", True),
+        ("a.c/", "a.c/", True),
+        ("//", "x", False),
+        ("/", "x", False),
+        ("/x/", "x", True),
+    ],
+)
+def test_a_marker_between_slashes_is_an_expression(text: str, page: str, found: bool) -> None:
+    assert marker(text)(page) is found
+
+
+def test_an_expression_that_is_none_is_told_by_an_error_alone(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(ValueError, match=r"'/\(/' is not a regular expression of RE2: missing"):
+        marker("/(/")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_redirects_are_those_of_http() -> None:
+    followed = [code for code in range(200, 500) if next_of(redirect(PAGE, "/y", code))]
+    assert followed == [301, 302, 303, 307, 308]
+
+
 @given(st.binary(max_size=300))
 def test_any_bytes_are_judged(body: bytes) -> None:
     page = reply(PAGE, b"<meta http-equiv=refresh " + body, type="text/html")
@@ -274,6 +345,7 @@ def test_any_bytes_are_judged(body: bytes) -> None:
 )
 def test_fields_for_a_password(body: str, asks: bool) -> None:
     assert has_password_field(reply(PAGE, body)) is asks
+    assert not has_password_field(reply(PAGE, body, type="text/plain"))
 
 
 @pytest.mark.parametrize("piece", ["<input ", "<input type ", "<input type= "])

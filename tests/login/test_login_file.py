@@ -231,6 +231,7 @@ def test_the_user_is_asked_for_what_is_missing(write: Write) -> None:
         (['pasword = "x"'], "pasword: unknown key; the nearest known one is password"),
         (['logged_in = "x"'], "logged_in: unknown key; the nearest known one is loggedIn"),
         (['zzz = "x"'], "zzz: unknown key"),
+        ([f'{"z" * 61} = "x"'], f"{'z' * 60}: unknown key"),
         (['token = "x"'], "token: method form does not use it"),
         (["user = 5"], "user: not a text; write it in quotes"),
         (['user = ""'], "user: it is empty"),
@@ -298,6 +299,17 @@ def test_errors_of_a_form(write: Write, lines: list[str], reason: str) -> None:
                 "login 1: site: 'shop.example' is not a URL; is http:// or https:// missing?",
                 "login 1: method: 'from' is not one of form, basic, digest, negotiate, bearer, "
                 "oauth2, oauth1, cookies, netrc, hook",
+            ],
+        ),
+        (
+            table('method = "form"', 'page = "/in"', 'password = ""', site="shop.example"),
+            ["login 1: site: 'shop.example' is not a URL; is http:// or https:// missing?"],
+        ),
+        (
+            table(f'method = "{"x" * 50}"', site="http://a.test"),
+            [
+                f"login 1 (http://a.test): method: '{'x' * 40}' is not one of form, basic, digest, "
+                "negotiate, bearer, oauth2, oauth1, cookies, netrc, hook",
             ],
         ),
         (

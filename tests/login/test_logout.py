@@ -33,7 +33,8 @@ ENDS = """
 
 #: Addresses as real sites have them, with words of the above.
 STAYS = """
-/ /exit /exit-interviews /logout-bug-report /blog/how-to-log-out-of-facebook /catalog/output /log
+/ /?logout=FALSE /sign-up/out-now /log-book/off /session-notes/end-of-line /exit /exit-interviews
+/logout-bug-report /blog/how-to-log-out-of-facebook /catalog/output /log
 /logs/output /login /login?next=/logout /sign-in /signup /signatures /log/outage
 /signoff-sheet-template /design-sign-off-process /issues?q=logout /search?query=log+out
 /login?redirect=%2Flogout /?logout=0 /?logout=false /blog/outlook /weblog/outdoor
@@ -93,7 +94,7 @@ def test_texts_that_end_a_session(text: str) -> None:
     assert says_logout(text)
 
 
-@pytest.mark.parametrize("text", ["", *_lines(OTHERS)])
+@pytest.mark.parametrize("text", ["", f"Log out ({'x' * 320})", *_lines(OTHERS)])
 def test_texts_that_do_not(text: str) -> None:
     assert not says_logout(text)
 

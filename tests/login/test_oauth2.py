@@ -82,8 +82,10 @@ def test_a_refresh_token_that_changes() -> None:
     (ask,), grant = exchange(steps(REFRESH, grant.kept, 0.0), token())
     assert form(ask)["refresh_token"] == "r/2"
     # One that does not change stays.
-    (ask,), _ = exchange(steps(REFRESH, grant.kept, 0.0), token())
-    assert form(ask)["refresh_token"] == "r/2"
+    for values in ({}, {"refresh_token": ""}, {"refresh_token": 5}):
+        (ask,), grant = exchange(steps(REFRESH, grant.kept, 0.0), token(**values))
+        assert form(ask)["refresh_token"] == "r/2"
+        assert grant.kept == {"refresh": "r/2"}
 
 
 def test_a_public_client_names_itself() -> None:
@@ -210,6 +212,11 @@ def test_a_token_that_lives_for_a_second() -> None:
 @pytest.mark.parametrize("life", [10**9, 10**300, 10**400])
 def test_a_token_that_lives_for_longer_than_any_clock(life: int) -> None:
     assert exchange(steps(CLIENT, {}, 1000.0), token(expires_in=life))[1].expires == 1000.0 + 10**9
+
+
+def test_a_device_endpoint_that_does_not_say_how_often_it_may_be_asked() -> None:
+    asks, _ = exchange(steps(PHONE, {}, 0.0), code(interval=None), token())
+    assert [ask.wait for ask in asks] == [0.0, 5.0]
 
 
 def test_a_device_endpoint_with_times_that_are_no_numbers() -> None:

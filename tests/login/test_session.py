@@ -157,6 +157,27 @@ def test_a_success_ends_the_row_of_failures() -> None:
     assert session.state is NEEDED
 
 
+def test_a_login_that_a_page_proves_ends_the_row_without_pages_of_the_crawl() -> None:
+    session = Session(CHECKED, {})
+    for body in ["no", "no", "Hello me"]:
+        log_in(session, body)
+    session.lost(url("/y"))
+    for _ in range(2):
+        log_in(session, "no")
+        assert session.state is NEEDED
+    log_in(session, "no")
+    assert session.state is FAILED
+
+
+def test_links_that_say_that_they_log_out_are_those_of_pages() -> None:
+    session = logged_in()
+    body = "<a href=/bye>Log out</a>"
+    session.note_links(reply(f"{SITE}/a", body, type="text/plain"))
+    assert not session.avoids(f"{SITE}/bye")
+    session.note_links(reply(f"{SITE}/b", body))
+    assert session.avoids(f"{SITE}/bye")
+
+
 def test_failures_of_a_login_that_nothing_proves_count_in_a_row_only() -> None:
     session = Session(BASIC, {})
     for number in range(5):
@@ -328,7 +349,7 @@ def test_sessions_that_end_at_once_are_not_tried_forever() -> None:
         log_in(session)
         session.lost(url(f"/{tries}"))
         tries += 1
-    assert tries == 10
+    assert (tries, session.reason) == (10, "each session ends before its first page")
 
 
 def test_a_page_between_sessions_is_fetched_again() -> None:
@@ -382,6 +403,13 @@ def test_what_was_learned_by_another_marker_is_forgotten() -> None:
     other = Session(replace(CHECKED, logged_in="me"), kept)
     assert other.state is IN
     assert not other.avoids(f"{SITE}/print")
+
+
+def test_a_session_that_ended_during_a_stop_has_failed() -> None:
+    """So the next login begins without its cookies."""
+    again = Session(CHECKED, logged_in().kept())
+    assert again.lost(url("/x")) == []
+    assert again.reason == "after the login, pages are those of a visitor"
 
 
 def test_a_loss_during_no_login_is_kept_as_a_loss() -> None:

@@ -228,8 +228,7 @@ def _is_enabled(element: Element, legends: dict[Element, Element | None]) -> boo
         children = (each for each in fieldset.children if isinstance(each, Element))
         legends[fieldset] = next((each for each in children if each.tag == "legend"), None)
     legend = legends[fieldset]
-    within = element.closest("legend")
-    return legend is not None and within is not None and within == legend
+    return legend is not None and element.closest("legend") == legend
 
 
 def _form(
@@ -249,7 +248,7 @@ def _form(
     if method == "dialog":
         return None
     action = _chosen(pressed.action, element.attr("action"), "").strip()
-    enctype = _chosen(pressed.enctype, element.attr("enctype"), "").lower().strip()
+    enctype = _chosen(pressed.enctype, element.attr("enctype"), "").lower()
     # An address without text is that of the page, whatever its base.
     return Form(
         resolve(action, base) if action else page,

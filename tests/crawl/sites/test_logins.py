@@ -24,6 +24,8 @@ def test_there_may_be_none(tmp_path: Path) -> None:
     node = Logins(tmp_path)
     node.add_shared(tmp_path)
     assert not node
+    assert node.of("http://a.test") == ""
+    node.clear()
 
 
 def test_a_login_that_comes_after_a_save_is_saved_by_the_next(tmp_path: Path) -> None:

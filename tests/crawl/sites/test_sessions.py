@@ -261,6 +261,15 @@ def test_links_that_end_a_session_are_avoided_on_its_site(
     assert Around(jars, BEARER).sessions.avoids(href) is avoided
 
 
+def test_links_that_say_on_a_page_that_they_log_out_are_avoided(jars: Jars) -> None:
+    sessions = Around(jars, BEARER).sessions
+    sessions.begin(SITE)
+    html: dict[str, Any] = {"content_type": "text/html"}
+    sessions.judge(page("/404", 404, b"<a href=/not>Log out</a>", **html))
+    sessions.judge(page(body=b"<a href=/bye>Log out</a>", **html))
+    assert [sessions.avoids(f"{SITE}/{name}") for name in ("bye", "not")] == [True, False]
+
+
 def test_the_jar_of_a_login_knows_each_origin_that_it_asks(
     jars: Jars, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,11 +14,14 @@ from larbinpy.output.mirror.catalog import (
     Catalog,
     Entry,
     MirrorNames,
+    Refreshed,
     is_rewritten,
     spelling_of,
 )
 from larbinpy.output.mirror.paths import Spelling
+from larbinpy.page import Outcome, Page
 from larbinpy.storage.files import open_folder
+from larbinpy.url import Url
 
 
 def entry(number: int, form: str | None = "html") -> Entry:
@@ -230,6 +233,33 @@ def test_an_empty_catalog_leaves_no_file(tmp_path: Path) -> None:
     catalog = Catalog(tmp_path)
     assert not catalog.is_empty
     catalog.close()
+
+
+def test_a_catalog_of_failures_alone_stays(tmp_path: Path) -> None:
+    with closing(Catalog(tmp_path)) as catalog:
+        failed = Page(Url("http://h/", 1), Outcome.TIMEOUT)
+        catalog.account.note(failed, Refreshed.FAILED, had=False)
+    with closing(Catalog(tmp_path)) as catalog:
+        assert catalog.account.counts()["failed"] == 1
+
+
+def test_its_file_is_as_checkpoints_need_it(catalog: Catalog) -> None:
+    """Each syncs the file system; and nothing is written elsewhere."""
+    names = ("journal_mode", "synchronous", "temp_store")
+    assert [catalog.base.first(f"PRAGMA {name}") for name in names] == [("wal",), (1,), (2,)]
+
+
+def test_a_page_that_has_not_changed_is_no_change(catalog: Catalog) -> None:
+    """Otherwise all links would be rewritten at each refresh."""
+    catalog.put(entry(1))
+    catalog.move("http://h/a", "http://h/1")
+    changes = catalog.changes
+    catalog.stay("http://h/1")
+    catalog.move("http://h/a", "http://h/1")
+    assert catalog.changes == changes
+    catalog.stay("http://h/a")
+    catalog.move("http://h/b", "http://h/1")
+    assert catalog.changes == changes + 2
 
 
 def test_links_lead_where_their_fold_does(tmp_path: Path) -> None:

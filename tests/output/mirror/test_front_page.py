@@ -1,5 +1,6 @@
 """The front page of a mirror: what it lists, and whose file it is."""
 
+import sqlite3
 from contextlib import closing
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 
 from larbinpy.config import Config
 from larbinpy.output.mirror.browsable import BrowsableMirror
+from larbinpy.output.mirror.catalog import NAME
 from larbinpy.output.mirror.tree import Tree
 from larbinpy.page import Outcome, Page
 from larbinpy.url import Url
@@ -42,15 +44,21 @@ def test_a_kill_before_the_page_is_written_leaves_it_larbinpys(
 ) -> None:
     refresh(tmp_path, "<title>One</title>")
     write = Tree.write
+    noted: list[tuple[str]] = []
 
     def killed(tree: Tree, path: str, body: bytes, modified: float | None = None) -> None:
         if path == "index.html":
+            # What another process sees is what a kill leaves.
+            with closing(sqlite3.connect(tmp_path / NAME)) as other:
+                noted.extend(other.execute("SELECT value FROM fact WHERE name = 'front page'"))
             raise Killed
         write(tree, path, body, modified)
 
     with monkeypatch.context() as patch, pytest.raises(Killed):
         patch.setattr(Tree, "write", killed)
         refresh(tmp_path, "<title>Two</title>")
+    [(own,)] = noted
+    assert len(own.split()) == 2
     assert ">One</a>" in (tmp_path / "index.html").read_text()
     assert ">Three</a>" in refresh(tmp_path, "<title>Three</title>")
 
@@ -59,11 +67,15 @@ def test_it_says_what_is_missing(tmp_path: Path) -> None:
     with closing(BrowsableMirror(make_context(Config(output_dir=str(tmp_path))))) as mirror:
         mirror.begin()
         mirror.loaded(Page(Url("http://h/", 1), Outcome.SUCCESS, 200, HTML, b"x"))
-        mirror.missed(Page(Url("http://h/a", 0, via="http://h/"), Outcome.ERR_40X, 404))
+        for name, outcome in [
+            ("a", Outcome.ERR_40X), ("b", Outcome.ERR_50X), ("c", Outcome.FORBIDDEN_ROBOTS)
+        ]:  # fmt: skip
+            mirror.missed(Page(Url(f"http://h/{name}", 0, via="http://h/"), outcome))
         for _ in mirror.finish(complete=True, left_out=[(1200, "links: they are <deep>")]):
             pass
     text = (tmp_path / "index.html").read_text()
-    failed, left = "<li>1 could not be fetched</li>", "<li>1,200 links: they are &lt;deep&gt;</li>"
+    # What robots.txt refuses is told as left out.
+    failed, left = "<li>2 could not be fetched</li>", "<li>1,200 links: they are &lt;deep&gt;</li>"
     assert f"<h2>Not in this mirror</h2>\n<ul>\n{failed}\n{left}\n</ul>" in text
     assert "Not in" not in refresh(tmp_path, "<title>One</title>")
 

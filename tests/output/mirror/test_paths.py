@@ -1,5 +1,6 @@
 """Names in a mirror: each URL its own, natural ones natural, none that leads outside."""
 
+import hashlib
 import json
 from itertools import product
 
@@ -327,6 +328,8 @@ def test_a_download_has_the_name_that_it_is_to_have(download: str, path: str) ->
         ("a", "image/jpeg", True),
         ("a.xyz", "application/octet-stream", True),
         ("a.html", "application/octet-stream", False),
+        ("a.b.jpg", "image/png", False),
+        ("a.jpg.b", "image/png", True),
     ],
 )
 def test_which_names_open(path: str, media_type: str, does: bool) -> None:
@@ -378,3 +381,24 @@ def test_urls_of_the_parsing_suite() -> None:
     for url in urls:
         check_safe(url)
     check_injective(urls)
+
+
+@pytest.mark.parametrize(
+    ("url", "media_type", "names"),
+    [
+        ("http://h/a", "text/html", ["a.html", "a#file.html", "a#h{}.html"]),
+        ("http://h/a.html", "text/html", ["a.html", "a.html#file.html", "a#h{}.html"]),
+        ("http://h/a.docx", "", ["a.docx", "a.docx#file", "a#h{}.docx"]),
+        ("http://h/a", "", ["a", "a#file", "a#h{}"]),
+    ],
+)
+def test_the_last_name_that_a_page_may_have_is_its_own(
+    url: str, media_type: str, names: list[str]
+) -> None:
+    digest = hashlib.blake2b(url.encode(), digest_size=16).hexdigest()
+    assert browsable(url, media_type) == [f"h/{name.format(digest)}" for name in names]
+
+
+@pytest.mark.parametrize(("download", "name"), [("..", "#2E."), (".", "#2E"), ("...", "...")])
+def test_a_download_has_no_name_that_leads_up(download: str, name: str) -> None:
+    assert browsable("http://h/a", "x/y", download=download)[0] == f"h/{name}"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from larbinpy.output.mirror.catalog import Catalog, Entry, Refreshed, digest_of
-from larbinpy.output.mirror.gone import GonePages, Removal, failed_starts
+from larbinpy.output.mirror.gone import GonePages, Removal, Unasked, failed_starts
 from larbinpy.output.mirror.tree import Originals, Tree
 from larbinpy.page import Outcome, Page
 from larbinpy.storage.files import open_folder
@@ -32,11 +32,12 @@ class Mirror:
         self.catalog.close()
         os.close(self._folder)
 
-    def put(self, url: str, body: bytes = BODY, form: str | None = None) -> str:
+    def put(self, url: str, body: bytes = BODY, form: str | None = None, type: str = "") -> str:
         """Store a page; return its file."""
         path = f"h/{url.rpartition('/')[2] or 'index'}"
+        headers = [("content-type", type)] if type else []
         self.tree.write(path, body)
-        self.catalog.put(Entry(url, path, [], None, digest_of(body), form, len(body)))
+        self.catalog.put(Entry(url, path, headers, None, digest_of(body), form, len(body)))
         return path
 
     def note(
@@ -170,6 +171,28 @@ def test_what_a_page_that_was_not_asked_for_links_to_stays_with_it(mirror: Mirro
     assert {"index", "one", "two", "three"} <= mirror.files()
     assert mirror.account.kind(f"{START}alone") is UNLINKED
     assert mirror.account.counts()["gone"] == 1
+
+
+def test_what_a_feed_links_to_stays(mirror: Mirror) -> None:
+    """Its links are not rewritten, so its file is the page as it came."""
+    refreshed(mirror, [], kept=3)
+    entries = "".join(f"<item><link>{START}{name}</link></item>" for name in ("one", "two"))
+    feed = f"<?xml version='1.0'?><rss><channel>{entries}</channel></rss>".encode()
+    mirror.put(f"{START}feed", feed, type="application/rss+xml")
+    mirror.note(f"{START}feed", UNCHANGED)
+    for name in ("one", "two", "three"):
+        mirror.put(f"{START}{name}")
+    assert mirror.purge() == ""
+    assert {"one", "two", "feed"} <= mirror.files()
+    assert "three" not in mirror.files()
+
+
+def test_pages_that_stay_after_all_are_not_removed_again_and_again(mirror: Mirror) -> None:
+    refreshed(mirror, names(5), kept=9)
+    unasked = Unasked(mirror.catalog.base)
+    assert unasked.going() == (5, 15)
+    batches = list(unasked.batches_to_go(2))
+    assert batches == [names(5)[:2], names(5)[2:4], names(5)[4:]]
 
 
 # Why nothing is removed.
