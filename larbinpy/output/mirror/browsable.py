@@ -376,9 +376,8 @@ class BrowsableMirror:
         On most sites ``/`` and ``/index.html`` are the same page, and so are http and https.
         """
         twin = self._catalog.at(self._names.plainest(entry))
-        if twin is None or (twin.digest, twin.form) != (entry.digest, entry.form):
-            return None
-        return twin if twin.path != entry.path else None
+        is_same = twin is not None and (twin.digest, twin.form) == (entry.digest, entry.form)
+        return twin if is_same else None
 
     # Refreshing a stored mirror.
 

@@ -19,6 +19,7 @@ from larbinpy.output.mirror.catalog import (
     spelling_of,
 )
 from larbinpy.output.mirror.paths import Spelling
+from larbinpy.output.mirror.tree import Tree
 from larbinpy.page import Outcome, Page
 from larbinpy.storage.files import open_folder
 from larbinpy.url import Url
@@ -212,6 +213,56 @@ def test_a_page_keeps_a_name_that_opens_and_no_other(catalog: Catalog, names: Mi
     assert names.free_of_folders(folder) == "h/c#file.html"
     assert catalog.path_of("http://h/c") == "h/c#file.html"
     assert names.free_of_folders(page) == "h/a.png"
+
+
+def seen_from_outside(tmp_path: Path) -> tuple[list[str], list[tuple[str, str]]]:
+    """The paths of pages and the files that leave, as a kill would leave them."""
+    with closing(sqlite3.connect(tmp_path / NAME)) as other:
+        paths = [path for (path,) in other.execute("SELECT path FROM page")]
+        return paths, other.execute("SELECT old, new FROM leaving").fetchall()
+
+
+def test_the_catalog_knows_first_which_file_leaves(
+    catalog: Catalog, names: MirrorNames, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+    for step in ("remove", "rename"):
+
+        def noted(*_: object, **__: object) -> None:
+            seen.append(seen_from_outside(tmp_path))
+
+        monkeypatch.setattr(Tree, step, noted)
+    page = put_at(catalog, names, "http://h/a", "h/a.html")
+    names.leave("h/old.html", page.path)
+    assert seen.pop() == ([page.path], [("h/old.html", page.path)])
+    assert catalog.leaving() == []
+    names._make_way(page.path)
+    assert seen.pop() == (["h/a#file.html"], [(page.path, "h/a#file.html")])
+    assert catalog.leaving() == []
+
+
+@pytest.mark.parametrize(
+    ("there", "left"),
+    [
+        ({"old": "old"}, {"new": "old"}),
+        ({"old": "old", "new": "new"}, {"new": "new"}),
+        ({"old": "old", "new/x": "x"}, {"new/x": "x"}),
+        ({"new": "new"}, {"new": "new"}),
+    ],
+)
+def test_what_a_kill_left_of_a_renaming_is_finished(
+    catalog: Catalog, tmp_path: Path, there: dict[str, str], left: dict[str, str]
+) -> None:
+    for name, text in there.items():
+        (tmp_path / "h" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "h" / name).write_text(text)
+    catalog.leave("h/old", "h/new")
+    folder = open_folder(tmp_path)
+    MirrorNames(catalog, folder, Spelling.ASCII, lower_case=False)
+    os.close(folder)
+    files = (path for path in (tmp_path / "h").rglob("*") if path.is_file())
+    assert {str(path.relative_to(tmp_path / "h")): path.read_text() for path in files} == left
+    assert catalog.leaving() == []
 
 
 def test_a_file_leaves_until_it_is_gone(catalog: Catalog) -> None:

@@ -17,6 +17,7 @@ from larbinpy.output.mirror.paths import (
     browsable,
     locate,
     opens,
+    original_beside,
 )
 from larbinpy.url import canonical, resolve
 from tests.support.suites import suite
@@ -402,3 +403,25 @@ def test_the_last_name_that_a_page_may_have_is_its_own(
 @pytest.mark.parametrize(("download", "name"), [("..", "#2E."), (".", "#2E"), ("...", "...")])
 def test_a_download_has_no_name_that_leads_up(download: str, name: str) -> None:
     assert browsable("http://h/a", "x/y", download=download)[0] == f"h/{name}"
+
+
+@pytest.mark.parametrize(
+    ("path", "is_index"),
+    [("", True), ("index.html", True), ("index.html?x", True), ("a", False), ("a/", True)],
+)
+def test_indexes_are_those_that_two_urls_may_want(path: str, is_index: bool) -> None:
+    assert locate(f"http://h/{path}").index is is_index
+
+
+def test_a_companion_lies_in_the_folder_of_its_file() -> None:
+    assert original_beside("a/b/c") == "a/b/c#.orig"
+    folders, _, name = original_beside(f"a/b/{'x' * MAX_NAME}").rpartition("/")
+    assert (folders, len(name)) == ("a/b", MAX_NAME)
+
+
+def test_as_many_folders_are_kept_as_leave_room_for_a_name() -> None:
+    room = MAX_PATH - len("h/") - MAX_NAME
+    assert room == 13 * 211
+    for length, kept in ((210, 13), (209, 13), (211, 12)):
+        folders = "/".join(["f" * length] * 16)
+        assert len(locate(f"http://h/{folders}/{'n' * MAX_NAME}").folders) == kept

@@ -1,5 +1,6 @@
 """What is removed from a mirror, and why nothing is: the decisions, without a crawl."""
 
+import errno
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -173,18 +174,62 @@ def test_what_a_page_that_was_not_asked_for_links_to_stays_with_it(mirror: Mirro
     assert mirror.account.counts()["gone"] == 1
 
 
-def test_what_a_feed_links_to_stays(mirror: Mirror) -> None:
-    """Its links are not rewritten, so its file is the page as it came."""
+@pytest.mark.parametrize("type", ["application/rss+xml", "application/octet-stream"])
+def test_what_a_feed_links_to_stays(mirror: Mirror, type: str) -> None:
+    """Its links are not rewritten, so its file is the page as it came; its bytes say that it is
+    one."""
     refreshed(mirror, [], kept=3)
     entries = "".join(f"<item><link>{START}{name}</link></item>" for name in ("one", "two"))
     feed = f"<?xml version='1.0'?><rss><channel>{entries}</channel></rss>".encode()
-    mirror.put(f"{START}feed", feed, type="application/rss+xml")
+    mirror.put(f"{START}feed", feed, type=type)
     mirror.note(f"{START}feed", UNCHANGED)
     for name in ("one", "two", "three"):
         mirror.put(f"{START}{name}")
     assert mirror.purge() == ""
     assert {"one", "two", "feed"} <= mirror.files()
     assert "three" not in mirror.files()
+
+
+def test_a_page_whose_file_is_lost_leaves_nothing_to_be_spared(mirror: Mirror) -> None:
+    refreshed(mirror, [f"{START}a"], kept=1)
+    (mirror.root / "h/a").unlink()
+    assert mirror.purge() == ""
+    assert mirror.account.spared(9) == []
+    assert mirror.account.counts()["purged"] == 1
+
+
+def test_what_could_not_be_removed_at_the_start_is_told_in_the_end(
+    mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refreshed(mirror, [])
+    path = mirror.put(f"{START}a")
+    mirror.catalog.purge(f"{START}a", [path])
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EPERM, "not permitted")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "unlink", refuse)
+        gone = GonePages(mirror.catalog, mirror.tree, Originals(mirror.tree), purge=True)
+        mirror.account.begin()
+        mirror.note(START, CHANGED, seed=True)
+        for _ in gone.steps(complete=True):
+            pass
+    assert mirror.account.spared(9) == [(path, "not permitted")]
+    assert mirror.catalog.purging() == [(path, f"{START}a")]
+
+
+def test_a_page_that_is_linked_after_all_is_not_gone(mirror: Mirror) -> None:
+    """The search was interrupted and is begun again."""
+    refreshed(mirror, [], kept=1)
+    mirror.put(f"{START}a")
+    mirror.purge(purge=False)
+    assert mirror.account.kind(f"{START}a") is UNLINKED
+    mirror.put(f"{START}page", b"<a href=/a>x</a>", form="html")
+    Originals(mirror.tree).write(f"{START}page", b"<a href=/a>x</a>")
+    mirror.note(f"{START}page", CHANGED)
+    mirror.purge(purge=False)
+    assert mirror.account.kind(f"{START}a") is None
 
 
 def test_pages_that_stay_after_all_are_not_removed_again_and_again(mirror: Mirror) -> None:
@@ -283,6 +328,22 @@ def test_a_start_page_must_be_the_one_that_it_was(
         mirror.note(OTHER_PAGE, of_other)
     assert list(failed_starts(mirror.catalog)) == ([f"{START} {missing}"] if missing else [])
     assert mirror.purge() == (f"{START} {refused}" if refused else "")
+
+
+def test_a_start_page_that_is_new_may_lead_to_a_new_one(mirror: Mirror) -> None:
+    mirror.note(START, OTHER, seed=True)
+    mirror.catalog.move(START, OTHER_PAGE)
+    mirror.note(OTHER_PAGE, NEW)
+    assert mirror.purge() == ""
+
+
+def test_a_copy_of_any_page_on_the_way_is_one(mirror: Mirror) -> None:
+    mirror.put(f"{START}way")
+    mirror.note(START, OTHER, seed=True)
+    for url, target in ((START, f"{START}way"), (f"{START}way", OTHER_PAGE)):
+        mirror.catalog.base.write("INSERT INTO moved VALUES (?, ?)", url, target)
+    mirror.note(OTHER_PAGE, UNCHANGED)
+    assert mirror.purge() == f"{START} redirects to another page now, {OTHER_PAGE}"
 
 
 def test_a_start_page_whose_copy_is_there_has_moved(mirror: Mirror) -> None:

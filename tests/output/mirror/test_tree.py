@@ -1,5 +1,6 @@
 """The files of a mirror: whole, below its folder, and never through a symbolic link."""
 
+import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -92,3 +93,26 @@ def test_an_original_is_read_whole_or_not_at_all(tree: Tree, root: Path, size: i
         assert originals.read(url, size) is None
     file.write_bytes(b"no zlib" + packed)
     assert originals.read(url, size) is None
+
+
+def test_files_and_emptied_folders_are_purged(
+    tree: Tree, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for path in ("a/b/c", "a/b/d", "e/f", "e/g", "h"):
+        tree.write(path, b"x")
+    (root / "a/b/folder").mkdir()
+    (root / "a/b/folder").rmdir()
+    assert tree.purge(["a/b/c", "a/b/d", "e/f", "none", "none/x"]) == {}
+    assert sorted(path.name for path in root.rglob("*")) == ["e", "g", "h"]
+    unlink = os.unlink
+
+    def refuse(name: str, **more: object) -> None:
+        if name == "g":
+            raise OSError(errno.EPERM, "not permitted")
+        if name == "h":
+            raise OSError("odd")
+        unlink(name, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(os, "unlink", refuse)
+    assert tree.purge(["e/g", "h"]) == {"e/g": "not permitted", "h": "odd"}
+    assert sorted(path.name for path in root.rglob("*")) == ["e", "g", "h"]
