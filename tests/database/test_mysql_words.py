@@ -277,8 +277,7 @@ def test_the_score_is_bm25() -> None:
     assert [weight(10, 5), weight(10, 9), weight(3, 9)] == [1e-6] * 3
 
 
-def test_numbers_of_pages_are_counted_once_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("larbinpy.database.mysql.index._MOST_KEPT", 2)
+def test_numbers_of_pages_are_counted_once_a_minute() -> None:
     now, counted = 100.0, 0
 
     def count() -> int:
@@ -287,14 +286,18 @@ def test_numbers_of_pages_are_counted_once_a_minute(monkeypatch: pytest.MonkeyPa
         return counted
 
     frequencies = Frequencies(lambda: now)
-    a, b, c = (Term(Form((each,)), ()) for each in "abc")
+    a, b, *others = (Term(Form((str(each),)), ()) for each in range(10_001))
     assert [frequencies.get(a, count) for _ in range(2)] == [1, 1]
     now = 159.9
     assert frequencies.get(a, count) == 1
     now = 160.0
     assert [frequencies.get(each, count) for each in (a, b, a)] == [2, 3, 2]
-    # The others are forgotten.
-    assert [frequencies.get(each, count) for each in (c, c, a)] == [4, 4, 5]
+    for each in others[:-1]:
+        frequencies.get(each, count)
+    assert (frequencies.get(a, count), counted) == (2, 10_001)
+    # Beyond a bound all are forgotten.
+    frequencies.get(others[-1], count)
+    assert [frequencies.get(each, count) for each in (others[-1], a)] == [10_002, 10_003]
 
 
 # The changes of the index, on a server that keeps what it is told.
@@ -488,7 +491,6 @@ def test_errors_of_the_server(error: Exception, kind: type[DatabaseError], text:
 def test_the_ways_to_connect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setattr("getpass.getuser", lambda: "me")
-    monkeypatch.setattr(server, "_SOCKET", str(tmp_path / "sock"))
 
     def options(where: str) -> dict[str, Any]:
         return server._options(Address.of(where))
@@ -496,15 +498,17 @@ def test_the_ways_to_connect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     usual = {"host": "h", "port": 3306, "user": "me", "password": "", "database": "n"}
     assert options("mysql://h/n") == usual
     assert options("mysql://you@h:3307/n") == {**usual, "user": "you", "port": 3307}
-    assert options("mysql://localhost/n") == {**usual, "host": "localhost"}
-    (tmp_path / "sock").touch()
-    by_socket = {**usual, "host": "localhost", "unix_socket": str(tmp_path / "sock")}
-    assert options("mysql://localhost/n") == by_socket
     assert options("mysql://localhost:3306/n") == {**usual, "host": "localhost"}
-    assert options("mysql://h/n") == usual
+    socket = str(tmp_path / "sock")
     (tmp_path / ".my.cnf").write_text(
-        f"[client]\nuser=us\npassword=p%w\nssl-ca=/ca\nssl-key=\nsocket={tmp_path / 'none'}\n"
+        f"[client]\nuser=us\npassword=p%w\nssl-ca=/ca\nssl-key=\nsocket={socket}\n"
     )
-    assert options("mysql://h/n") == {**usual, "user": "us", "password": "p%w", "ssl_ca": "/ca"}
+    named = {**usual, "user": "us", "password": "p%w", "ssl_ca": "/ca"}
+    assert options("mysql://h/n") == named
     assert options("mysql://you@h/n")["user"] == "you"
-    assert "unix_socket" not in options("mysql://localhost/n")
+    assert options("mysql://localhost/n") == {**named, "host": "localhost"}
+    (tmp_path / "sock").touch()
+    by_socket = {**named, "host": "localhost", "unix_socket": socket}
+    assert options("mysql://localhost/n") == by_socket
+    assert options("mysql://localhost:3306/n") == {**named, "host": "localhost"}
+    assert options("mysql://h/n") == named

@@ -268,8 +268,6 @@ class GonePages:
         if failure or kind in FETCHED:
             return failure
         last, *way = self._catalog.chain(start)
-        if not way:
-            return ""  # a copy of another start page
         is_other = self._account.kind(last) is Refreshed.NEW and self._account.was_known(start)
         if is_other or any(self._catalog.get(url) is not None for url in way):
             return f"{start} redirects to another page now, {last}"

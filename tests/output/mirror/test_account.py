@@ -79,3 +79,19 @@ def test_hosts_of_which_no_file_came_are_lost(account: Account) -> None:
     ends("e.test", Outcome.ERR_40X, Refreshed.GONE)
     assert account.lost_hosts(most=9) == ["a.test", "e.test"]
     assert account.lost_hosts(most=1) == ["a.test"]
+
+
+def test_urls_come_in_the_order_in_which_they_ended(account: Account) -> None:
+    ends = [
+        ("c", Refreshed.NEW),
+        ("a", Refreshed.GONE),
+        ("d", Refreshed.MOVED),
+        ("b", Refreshed.NEW),
+    ]
+    for name, kind in ends:
+        account.note(page(name), kind, had=False)
+    names = [url[-1] for url in account.urls(Refreshed.NEW, Refreshed.GONE, most=9)]
+    assert names == ["c", "a", "b"]
+    assert account.urls(Refreshed.NEW, most=1) == ["http://h/c"]
+    assert account.moved() == {"http://h/d"}
+    assert account.moved(but=(200, 301)) == set()

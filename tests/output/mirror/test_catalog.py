@@ -147,6 +147,9 @@ def test_a_path_is_shared_with_another_page_alone(
 
 def test_the_spelling_of_a_mirror_is_known_once_it_has_a_page(tmp_path: Path) -> None:
     assert spelling_of(tmp_path) is None
+    assert is_rewritten(tmp_path)
+    # To look is to leave no file.
+    assert list(tmp_path.iterdir()) == []
     with closing(Catalog(tmp_path)) as catalog:
         assert catalog.spelling(Spelling.UNICODE) is Spelling.UNICODE
         assert spelling_of(tmp_path) is None
@@ -163,6 +166,7 @@ def test_the_spelling_of_a_mirror_is_known_once_it_has_a_page(tmp_path: Path) ->
     ("disposition", "form", "name"),
     [
         ("attachment; filename=report.pdf", None, "report.pdf"),
+        ('attachment; filename="a (1) %.pdf"', None, "a%20(1)%20%25.pdf"),
         ("attachment; filename=page.html", "html", ""),
         ("", None, ""),
     ],

@@ -80,6 +80,20 @@ def test_it_says_what_is_missing(tmp_path: Path) -> None:
     assert "Not in" not in refresh(tmp_path, "<title>One</title>")
 
 
+def test_a_mirror_without_a_start_page_has_none(tmp_path: Path) -> None:
+    with closing(BrowsableMirror(make_context(Config(output_dir=str(tmp_path))))) as mirror:
+        mirror.loaded(Page(Url("http://h/a", 0, via="http://h/"), Outcome.SUCCESS, 200, HTML, b"x"))
+        mirror.missed(Page(Url("http://h/", 1), Outcome.TIMEOUT))
+        for _ in mirror.finish(complete=True):
+            pass
+    assert not (tmp_path / "index.html").exists()
+
+
+def test_long_titles_are_cut(tmp_path: Path) -> None:
+    for length, shown in ((200, "t" * 200), (201, "t" * 197 + "...")):
+        assert f">{shown}</a>" in refresh(tmp_path, f"<title>{'t' * length}</title>")
+
+
 def test_a_page_of_the_users_own_stays(tmp_path: Path) -> None:
     refresh(tmp_path, "<title>One</title>")
     (tmp_path / "index.html").write_text("mine")

@@ -18,6 +18,7 @@ from larbinpy.output.mirror.paths import (
     locate,
     opens,
     original_beside,
+    reference,
 )
 from larbinpy.url import canonical, resolve
 from tests.support.suites import suite
@@ -391,6 +392,11 @@ def test_urls_of_the_parsing_suite() -> None:
         ("http://h/a.html", "text/html", ["a.html", "a.html#file.html", "a#h{}.html"]),
         ("http://h/a.docx", "", ["a.docx", "a.docx#file", "a#h{}.docx"]),
         ("http://h/a", "", ["a", "a#file", "a#h{}"]),
+        (
+            "http://h/?x=1",
+            "text/html",
+            ["index.html?x=1.html", "index.html?x=1#folder.html", "index.html?x=1#h{}.html"],
+        ),
     ],
 )
 def test_the_last_name_that_a_page_may_have_is_its_own(
@@ -425,3 +431,18 @@ def test_as_many_folders_are_kept_as_leave_room_for_a_name() -> None:
     for length, kept in ((210, 13), (209, 13), (211, 12)):
         folders = "/".join(["f" * length] * 16)
         assert len(locate(f"http://h/{folders}/{'n' * MAX_NAME}").folders) == kept
+
+
+@pytest.mark.parametrize(
+    ("folder", "target", "way"),
+    [
+        ("h", "h/a", "a"),
+        ("h/a", "h/b", "../b"),
+        ("h/a", "h/a", "../a"),
+        ("h/a/b", "h/a/c/d", "../c/d"),
+        ("h", "i/a?b", "../i/a%3Fb"),
+        ("", "h/a:b", "h/a%3Ab"),
+    ],
+)
+def test_the_way_from_a_folder_to_a_file(folder: str, target: str, way: str) -> None:
+    assert reference(tuple(filter(None, folder.split("/"))), target) == way

@@ -190,6 +190,15 @@ def test_what_a_feed_links_to_stays(mirror: Mirror, type: str) -> None:
     assert "three" not in mirror.files()
 
 
+def test_the_original_beside_a_page_goes_with_it(mirror: Mirror) -> None:
+    """keepOriginals has put it there; what is not as it was put stays."""
+    refreshed(mirror, [f"{START}a", f"{START}b"], kept=1)
+    mirror.tree.write("h/a#.orig", BODY)
+    mirror.tree.write("h/b#.orig", BODY + b"+")
+    mirror.purge()
+    assert mirror.files() == {"index", "kept0", "b#.orig"}
+
+
 def test_a_page_whose_file_is_lost_leaves_nothing_to_be_spared(mirror: Mirror) -> None:
     refreshed(mirror, [f"{START}a"], kept=1)
     (mirror.root / "h/a").unlink()

@@ -167,6 +167,38 @@ def not_modified(*headers: tuple[str, str]) -> Page:
     return Page(Url(START, 1), Outcome.ERR_30X, 304, list(headers))
 
 
+def test_a_damaged_file_is_written_again_by_the_same_page(
+    mirror: BrowsableMirror, tmp_path: Path
+) -> None:
+    image = Page(Url(START, 1), Outcome.SUCCESS, 200, [("content-type", "image/gif")], b"GIF")
+    mirror.loaded(image)
+    (tmp_path / "h/index.gif").write_text("PNG")
+    asked = not_modified()
+    mirror.unchanged(asked)
+    assert asked.outcome is Outcome.EARLY_STOP
+    mirror.loaded(image)
+    assert (tmp_path / "h/index.gif").read_text() == "GIF"
+
+
+def test_names_for_windows_do_not_differ_in_case_alone(tmp_path: Path) -> None:
+    config = Config(output_dir=str(tmp_path), file_names="windows")
+    with closing(BrowsableMirror(make_context(config))) as mirror:
+        for name in ("a", "A"):
+            mirror.loaded(page(name, f"{START}{name}"))
+        paths = [entry.path for entry in catalog(mirror).pages()]
+    assert len({path.lower() for path in paths}) == len(paths) == 2
+
+
+def test_links_are_rewritten_and_files_counted(mirror: BrowsableMirror, tmp_path: Path) -> None:
+    mirror.loaded(page("<a href=a>x</a>"))
+    mirror.loaded(page("no link", f"{START}a", via=START))
+    for _ in range(2):
+        for _ in mirror.finish(complete=True):
+            pass
+        assert mirror.stats()["rewritten"] == 1
+    assert (tmp_path / "h/index.html").read_text() == '<a href="a.html">x</a>'
+
+
 def test_headers_of_an_unchanged_page_replace_those_that_are_kept(
     mirror: BrowsableMirror,
 ) -> None:

@@ -71,8 +71,9 @@ def test_a_link_in_the_place_of_a_folder_is_not_entered(
     tree: Tree, root: Path, outside: Path
 ) -> None:
     (root / "a").symlink_to(outside)
-    with pytest.raises(NotADirectoryError, match="a in the mirror was replaced"):
-        tree.write("a/new", b"x")
+    for path in ("a/new", "a/b/new"):
+        with pytest.raises(NotADirectoryError, match=r"^a in the mirror was replaced"):
+            tree.write(path, b"x")
     assert os.listdir(outside) == ["secret"]
     assert os.listdir(root) == ["a"]
 
@@ -116,3 +117,21 @@ def test_files_and_emptied_folders_are_purged(
     monkeypatch.setattr(os, "unlink", refuse)
     assert tree.purge(["e/g", "h"]) == {"e/g": "not permitted", "h": "odd"}
     assert sorted(path.name for path in root.rglob("*")) == ["e", "g", "h"]
+
+
+def test_a_disk_that_fails_is_no_file_that_is_missing(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree.write("a", b"x")
+    assert not tree.ignores_case("missing")
+    assert not tree.ignores_case("a")
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(errno.EIO, "broken")
+
+    monkeypatch.setattr(os, "open", fail)
+    monkeypatch.setattr(os, "stat", fail)
+    with pytest.raises(OSError, match="broken"):
+        tree.read("a", 9)
+    with pytest.raises(OSError, match="broken"):
+        tree.size("a")
