@@ -5,8 +5,7 @@ assembly      makes the parts of a crawl from its configuration and connects the
               network, resolver, on_disk; asks Alone, or a Fleet, where one process differs
 engine        one turn after another through all stages, and the work of each second
 mode          what the engine may do: run, pause, stop, wait for room
-requests      the request for a URL: what is sent, on which way; which types are fetched
-sites         the configuration of each site
+requests      the configuration of each site; the request for a URL: what is sent, on which way
 sessions      the sessions of sites with a login
 intake        reads fetched pages and takes them to the outputs and the frontier
 link_check    requests and replies of checkLinks

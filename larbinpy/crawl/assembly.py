@@ -36,9 +36,15 @@ from larbinpy.crawl.parts import (
     options_of,
     read_logins,
 )
-from larbinpy.crawl.requests import ChangedRequests, Logins, RequestMaker, Requests, Types
+from larbinpy.crawl.requests import (
+    ChangedRequests,
+    Logins,
+    RequestMaker,
+    Requests,
+    SiteConfigs,
+    Types,
+)
 from larbinpy.crawl.resumed import CookieExport, PutBack, cookie_notes
-from larbinpy.crawl.sites import SiteConfigs
 from larbinpy.fetch.cookies import SavedCookies
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.soft404.probes import Probes, SavedProbes

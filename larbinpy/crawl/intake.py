@@ -7,8 +7,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Protocol
 
 from larbinpy.context import Context
-from larbinpy.crawl.requests import Types
-from larbinpy.crawl.sites import SiteConfigs
+from larbinpy.crawl.requests import SiteConfigs, Types
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.lifecycle import Judgement
 from larbinpy.frontier.soft404.probes import Probes, is_home

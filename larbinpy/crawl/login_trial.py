@@ -8,10 +8,9 @@ from larbinpy.config import Config, ConfigError
 from larbinpy.context import Context
 from larbinpy.crawl.network import Network
 from larbinpy.crawl.parts import options_of
-from larbinpy.crawl.requests import Logins
+from larbinpy.crawl.requests import Logins, SiteConfigs
 from larbinpy.crawl.sessions import SiteSessions
 from larbinpy.crawl.single import fetch, wait_until
-from larbinpy.crawl.sites import SiteConfigs
 from larbinpy.fetch.cookies import HTTP_ONLY
 from larbinpy.frontier.lifecycle import Judgement
 from larbinpy.login.exchange import next_of

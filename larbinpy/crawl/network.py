@@ -6,9 +6,8 @@ from typing import Protocol
 
 from larbinpy.config import Config, ConfigError
 from larbinpy.context import Context
-from larbinpy.crawl.requests import Logins, SiteOptions
+from larbinpy.crawl.requests import Logins, SiteConfigs, SiteOptions
 from larbinpy.crawl.resolver import make_resolver
-from larbinpy.crawl.sites import SiteConfigs
 from larbinpy.dns.cache import NameCache
 from larbinpy.dns.lookup import Answer
 from larbinpy.dns.resolver import OnFound, Resolver

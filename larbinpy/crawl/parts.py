@@ -14,14 +14,14 @@ from larbinpy.console.terminal.layout import FetchInfo
 from larbinpy.console.terminal.progress import PrintStats, Progress, make_progress, status_line
 from larbinpy.context import Context
 from larbinpy.crawl.network import Network, permitting
-from larbinpy.crawl.sites import SiteConfig, SiteConfigs, merged
+from larbinpy.crawl.requests import SiteConfig, SiteConfigs, merged
 from larbinpy.errors import Ending
 from larbinpy.fetch.options import RequestOptions
+from larbinpy.frontier.addresses import IPSites
 from larbinpy.frontier.admission import Admission, Folding
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.lifecycle import SiteLifecycle, SiteLogins
 from larbinpy.frontier.politeness import SiteHours, SiteLimits, SiteSettings, Waits
-from larbinpy.frontier.schedule import IPSites
 from larbinpy.frontier.scope import Scope
 from larbinpy.frontier.sequencer import Sequencer
 from larbinpy.frontier.soft404.probes import Probes

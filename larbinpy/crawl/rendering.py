@@ -16,8 +16,7 @@ from larbinpy.crawl.intake import Intake
 from larbinpy.crawl.link_check import CheckIntake
 from larbinpy.crawl.mode import Mode
 from larbinpy.crawl.network import Network
-from larbinpy.crawl.requests import RequestMaker, any_reply
-from larbinpy.crawl.sites import SiteConfigs
+from larbinpy.crawl.requests import RequestMaker, SiteConfigs, any_reply
 from larbinpy.fetch.options import Request
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.rules import Rules

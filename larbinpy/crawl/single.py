@@ -11,8 +11,7 @@ from typing import Any
 from larbinpy.config import Config
 from larbinpy.context import Context
 from larbinpy.crawl.network import Names, Network, permitting
-from larbinpy.crawl.requests import Logins, any_reply, of_login
-from larbinpy.crawl.sites import SiteConfigs
+from larbinpy.crawl.requests import Logins, SiteConfigs, any_reply, of_login
 from larbinpy.dns.lookup import Answer, is_public
 from larbinpy.fetch.fetcher import Fetcher
 from larbinpy.fetch.options import Request

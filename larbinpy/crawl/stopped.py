@@ -11,7 +11,7 @@ from larbinpy.config import Config
 from larbinpy.config.kinds import ALWAYS
 from larbinpy.context import Context
 from larbinpy.crawl.parts import SettingsBySite, make_frontier, read_login_links
-from larbinpy.crawl.sites import SiteConfigs
+from larbinpy.crawl.requests import SiteConfigs
 from larbinpy.observe.explain import explain
 from larbinpy.observe.log_search import StoppedLog
 from larbinpy.observe.report.log import first_time

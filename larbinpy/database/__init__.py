@@ -6,7 +6,8 @@ page's way, then of a search:
 
     content/      what a page says: title, text, language, dates, links
     revisit/      how often a page changes, and when it is worth another visit
-    base          where a database is, the values of its answers, the conditions of a query
+    base          where a database is, its rows and the values of its answers; the conditions of a
+                  query, and its filters site:, lang:, type:, since:
     preparation   pages as a Writer takes them: all that costs time is done
     indexer/      the process that fills a database from the spool of a crawl
     sources       pages of archives, mirrors and folders, for the same indexer
@@ -16,7 +17,6 @@ page's way, then of a search:
                   databases as one
     search/       words of pages and of queries, snippets
     ranking       finds the pages of a query, best first, in bounded time, and shows them
-    records       what is stored of a page; the filters site:, lang:, type:, since:
     maintenance   rebuild, verify, optimize
     salvage       what can be read of a damaged file
     dialect       what the kinds of database do differently, for Writer, Finder and maintenance

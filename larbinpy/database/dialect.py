@@ -12,13 +12,13 @@ from larbinpy.database.base import (
     Index,
     Opened,
     Progress,
+    Rows,
     Tables,
     is_server,
     require,
 )
 from larbinpy.database.preparation import Visit
 from larbinpy.database.ranking import SearchIndex
-from larbinpy.database.records import Rows
 from larbinpy.database.search.query import Query
 from larbinpy.loop.clock import Clock
 

@@ -19,6 +19,7 @@ import zstandard
 from larbinpy.database.base import (
     NOTHING,
     OLDEST,
+    STORED,
     Change,
     DatabaseError,
     Finder,
@@ -26,11 +27,15 @@ from larbinpy.database.base import (
     Hit,
     Stored,
     Wish,
+    filters,
+    markdown_of,
+    one_of,
+    read_page,
+    stored,
 )
 from larbinpy.database.dialect import dialect
 from larbinpy.database.preparation import Difference, dumped, target_of
 from larbinpy.database.ranking import DEPTH, HitReader, Late, find
-from larbinpy.database.records import STORED, filters, markdown_of, one_of, read_page, stored
 from larbinpy.database.search.query import Query
 from larbinpy.loop.clock import Clock, clock, wall
 from larbinpy.url import canonical, typed

@@ -7,9 +7,16 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from random import Random
 
-from larbinpy.database.base import FIELDS, DatabaseError, Progress, Tables, fingerprint
+from larbinpy.database.base import (
+    FIELDS,
+    DatabaseError,
+    Progress,
+    Rows,
+    Tables,
+    fingerprint,
+    read_page,
+)
 from larbinpy.database.dialect import dialect
-from larbinpy.database.records import Rows, read_page
 from larbinpy.database.search.segment import VERSION
 from larbinpy.database.writer import Writer
 from larbinpy.database.writing.batch import stored_tokens

@@ -21,19 +21,23 @@ from itertools import combinations
 from typing import Any, NamedTuple, Protocol
 
 from larbinpy.database.base import (
+    DATE,
     AllOf,
     AnyOf,
     Condition,
     Found,
     Hit,
+    Rows,
     Wish,
     essential,
     has_prefix,
     named,
+    one_of,
+    parts_of,
     titled,
+    unpacked_text,
     words,
 )
-from larbinpy.database.records import DATE, Rows, one_of, parts_of, unpacked_text
 from larbinpy.database.search.query import Item, Query, forms, neighbours, since_of
 from larbinpy.database.search.snippet import says, snippet
 

@@ -13,10 +13,17 @@ from typing import Any
 
 import zstandard
 
-from larbinpy.database.base import DatabaseError, Progress, Salvaged, is_server
+from larbinpy.database.base import (
+    DatabaseError,
+    Progress,
+    Salvaged,
+    is_server,
+    parts_of,
+    unpacked_sample,
+    unpacked_text,
+)
 from larbinpy.database.maintenance import rebuild
 from larbinpy.database.preparation import Packed, dumped, target_of
-from larbinpy.database.records import parts_of, unpacked_sample, unpacked_text
 from larbinpy.database.sqlite.file import Damaged, at_rest, can_write, connect, sqlite_errors
 from larbinpy.storage.files import sync_folder
 

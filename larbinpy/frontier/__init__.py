@@ -12,7 +12,7 @@ The life of a URL, by the classes that lead it:
    `RobotsStep`, `LoginStep` and `ProbeStep` to its robots.txt, login and probes (`soft404/`). Until
    then the URL waits; it ends here if robots.txt forbids it, or the site is given up.
 4. It is ready. Its site takes turns with the others at one `IPSite` (`addresses`), no earlier than
-   its `Pace` (`politeness`) permits. `IPSites` (`schedule`) has the addresses in the order of their
+   its `Pace` (`politeness`) permits. `IPSites` (there, too) has the addresses in the order of their
    next requests, and the requests in flight; `Frontier.take` returns the URL that is due.
 5. The reply comes back by `Frontier.replied` (`frontier`), with what the intake has judged. A
    failure that may pass sends it back to its site. Otherwise its outcome is decided, and it is owed

@@ -16,10 +16,10 @@ from typing import Any
 from larbinpy.config import Config
 from larbinpy.config.rule import Rule
 from larbinpy.dns.lookup import NO_SUCH_NAME, Answer
+from larbinpy.frontier.addresses import WaitShortener
 from larbinpy.frontier.admission import AS_THEY_ARE, Admission, Folding
 from larbinpy.frontier.lifecycle import Judgement, SiteLifecycle, Sitemaps
 from larbinpy.frontier.rules import LiveRules
-from larbinpy.frontier.schedule import WaitShortener
 from larbinpy.frontier.scope import Candidate, SeedArea
 from larbinpy.frontier.sequencer import Sequencer
 from larbinpy.frontier.sites import DistinctCounter

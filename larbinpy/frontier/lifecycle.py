@@ -19,8 +19,8 @@ from typing import NamedTuple
 from larbinpy.config.rule import Rule
 from larbinpy.dns.lookup import NO_SUCH_NAME, Answer
 from larbinpy.fetch.robots import Rules, whole_lines
+from larbinpy.frontier.addresses import IPSites
 from larbinpy.frontier.politeness import SettingsOf
-from larbinpy.frontier.schedule import IPSites
 from larbinpy.frontier.site import STEPS, Event, NamedSite, PackedRobots, State
 from larbinpy.frontier.sites import RobotsRules, SiteRegistry
 from larbinpy.frontier.soft404.probes import Probes

@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterator
 from math import inf
 from typing import Any
 
-from larbinpy.frontier.addresses import IPSite
+from larbinpy.frontier.addresses import IPSite, IPSites
 from larbinpy.frontier.lifecycle import SiteLifecycle, Step
-from larbinpy.frontier.schedule import IPSites
 from larbinpy.frontier.site import NamedSite, State
 from larbinpy.frontier.sites import ExpiringTimes
 from larbinpy.page import Outcome, Page

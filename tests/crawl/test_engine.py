@@ -12,8 +12,7 @@ from larbinpy.crawl.engine import Engine
 from larbinpy.crawl.intake import Intake, Judge
 from larbinpy.crawl.link_check import CheckRequests, LinkCheck
 from larbinpy.crawl.mode import ROOM_WAIT, Mode
-from larbinpy.crawl.requests import ROBOTS_SIZE, Requests
-from larbinpy.crawl.sites import SiteConfigs
+from larbinpy.crawl.requests import ROBOTS_SIZE, Requests, SiteConfigs
 from larbinpy.fetch.options import Refusal
 from larbinpy.frontier.scope import Scope
 from larbinpy.output.links import NO_LINK_NOTES

@@ -10,7 +10,7 @@ import pytest
 
 from larbinpy.config import Config
 from larbinpy.crawl.intake import Intake, Judge
-from larbinpy.crawl.sites import SiteConfigs
+from larbinpy.crawl.requests import SiteConfigs
 from larbinpy.frontier.soft404.probes import Probes
 from larbinpy.output.links import NO_LINK_NOTES
 from larbinpy.output.plug import NoRefresh, NullOutput

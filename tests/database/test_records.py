@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from larbinpy.database import records
-from larbinpy.database.base import Address, Stored
-from larbinpy.database.records import markdown_of
+from larbinpy.database import base
+from larbinpy.database.base import Address, Stored, markdown_of
 
 HOSTS = ["a.test", "www.a.test", "xa.test", "a.test:8080", "a.test.org", "www.a.test:8080"]
 
@@ -27,7 +26,7 @@ def test_the_hosts_of_a_site_are_itself_on_any_port_and_those_below(
     def rows(statement: str, arguments: Sequence[Any]) -> Iterable[tuple[Any, ...]]:
         return [(number, name) for number, name in enumerate(HOSTS) if arguments[0] in name]
 
-    assert [HOSTS[number] for number in records._hosts(rows, site)] == found
+    assert [HOSTS[number] for number in base._hosts(rows, site)] == found
 
 
 @pytest.mark.parametrize(
@@ -49,7 +48,7 @@ def test_a_page_without_markdown_is_made_of_its_lines(kind: str, own: str, markd
 )
 def test_parts_that_are_no_markdown_are_none(packed: Any, links: Any) -> None:
     parts = {"markdown": packed, "links": links}
-    assert records._markdown(parts, "text") == ""
+    assert base._markdown(parts, "text") == ""
     assert "markdown" not in parts
 
 

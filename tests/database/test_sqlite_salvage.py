@@ -9,11 +9,10 @@ from random import Random
 import pytest
 import zstandard
 
-from larbinpy.database.base import DatabaseError, Salvaged, Unavailable
+from larbinpy.database.base import DatabaseError, Salvaged, Unavailable, unpacked_text
 from larbinpy.database.finder import DatabaseFinder
 from larbinpy.database.maintenance import rebuild, verify
 from larbinpy.database.preparation import Gone, target_of
-from larbinpy.database.records import unpacked_text
 from larbinpy.database.salvage import salvage
 from larbinpy.database.sqlite.file import BLOCK, connect, salvage_hint
 from larbinpy.database.writer import Writer

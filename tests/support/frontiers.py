@@ -7,12 +7,11 @@ from typing import Any, NamedTuple
 
 from larbinpy.config import Config
 from larbinpy.dns.lookup import Answer
-from larbinpy.frontier.addresses import IPSiteRegistry
+from larbinpy.frontier.addresses import IPSiteRegistry, IPSites
 from larbinpy.frontier.admission import Admission, Folding
 from larbinpy.frontier.frontier import Frontier, SavedWaits
 from larbinpy.frontier.lifecycle import Judgement, SiteLifecycle, SiteLogins
 from larbinpy.frontier.politeness import SiteSettings, Waits
-from larbinpy.frontier.schedule import IPSites
 from larbinpy.frontier.scope import Scope
 from larbinpy.frontier.sequencer import Sequencer
 from larbinpy.frontier.site import NamedSite, State

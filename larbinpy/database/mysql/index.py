@@ -32,12 +32,13 @@ from larbinpy.database.base import (
     Condition,
     Tokens,
     Within,
+    filters,
     fingerprint,
+    one_of,
     plain,
 )
 from larbinpy.database.mysql.server import ServerTables
 from larbinpy.database.ranking import CANDIDATES, FOUND, Late, Matches, Scored
-from larbinpy.database.records import filters, one_of
 from larbinpy.database.search.query import Form, Item, Query
 from larbinpy.database.writing.batch import stored_tokens
 

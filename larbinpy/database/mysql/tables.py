@@ -18,6 +18,7 @@ from larbinpy.database.base import (
     NotOurs,
     Opened,
     Progress,
+    Rows,
     check_format,
 )
 from larbinpy.database.mysql.index import (
@@ -41,7 +42,6 @@ from larbinpy.database.mysql.server import (
 )
 from larbinpy.database.preparation import Packed, Prepared, Visit, about, dumped, page_tokens
 from larbinpy.database.ranking import Late
-from larbinpy.database.records import Rows
 from larbinpy.database.search.query import Form, Item, Query
 from larbinpy.database.search.segment import VERSION
 from larbinpy.database.writing.anchors import unfinished_seats

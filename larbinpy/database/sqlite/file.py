@@ -25,11 +25,11 @@ from larbinpy.database.base import (
     NotOurs,
     Opened,
     Progress,
+    Rows,
     Unavailable,
     check_format,
 )
 from larbinpy.database.preparation import Visit
-from larbinpy.database.records import Rows
 from larbinpy.database.search.query import Query
 from larbinpy.database.search.segment import VERSION
 from larbinpy.database.sqlite.index import FileIndexing, FtsIndex, Joining, TimeLimit, distinct

@@ -18,11 +18,11 @@ from larbinpy.database.base import (
     Condition,
     Tokens,
     Within,
+    filters,
     fingerprint,
     plain,
 )
 from larbinpy.database.ranking import CANDIDATES, FOUND, Late, Matches, Scored
-from larbinpy.database.records import filters
 from larbinpy.database.search.query import Form, Item, Query
 from larbinpy.database.writing.batch import stored_tokens
 

@@ -23,7 +23,19 @@ from http import HTTPStatus
 from typing import Any, NamedTuple
 
 from larbinpy.config.patterns import registered_domain
-from larbinpy.database.base import FIELDS, Index, Tables, Tokens, fingerprint, joined
+from larbinpy.database.base import (
+    FIELDS,
+    LONGEST_SAMPLE,
+    Index,
+    Tables,
+    Tokens,
+    fingerprint,
+    joined,
+    parts_of,
+    unpacked,
+    unpacked_sample,
+    unpacked_text,
+)
 from larbinpy.database.preparation import (
     Difference,
     Gone,
@@ -35,13 +47,6 @@ from larbinpy.database.preparation import (
     anchor_tokens,
     page_tokens,
     target_of,
-)
-from larbinpy.database.records import (
-    LONGEST_SAMPLE,
-    parts_of,
-    unpacked,
-    unpacked_sample,
-    unpacked_text,
 )
 from larbinpy.database.search.fingerprint import KEYS, has_all_of, is_copy
 from larbinpy.database.writing.anchors import MOST, Anchors

@@ -6,7 +6,7 @@ import pytest
 
 from larbinpy.config import Config, change, load
 from larbinpy.crawl.parts import SettingsBySite
-from larbinpy.crawl.sites import SiteConfigs
+from larbinpy.crawl.requests import SiteConfigs
 from larbinpy.url import Url
 
 #: The sites of the tests: one that both blocks match, one that the second matches, and another.

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from larbinpy import Config, ConfigError, load
-from larbinpy.crawl.requests import Logins, SiteOptions, of_login
-from larbinpy.crawl.sites import SiteConfigs
+from larbinpy.crawl.requests import Logins, SiteConfigs, SiteOptions, of_login
 from larbinpy.fetch.options import RequestOptions
 from larbinpy.url import Aim, Ask, Purpose, Url
 from tests.support.certificates import self_signed

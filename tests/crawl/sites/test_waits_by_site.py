@@ -10,7 +10,7 @@ import pytest
 import larbinpy.config
 from larbinpy.config import Config, change
 from larbinpy.crawl.parts import SettingsBySite, make_frontier
-from larbinpy.crawl.sites import SiteConfigs
+from larbinpy.crawl.requests import SiteConfigs
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.observe import explain
 from tests.support.contexts import make_context

@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.frontier.addresses import IPSite
+from larbinpy.frontier.addresses import IPSite, IPSites
 from larbinpy.frontier.politeness import SiteSettings
-from larbinpy.frontier.schedule import IPSites
 from larbinpy.frontier.site import NamedSite, UrlTotals
 from larbinpy.page import Outcome
 from larbinpy.url import Url
