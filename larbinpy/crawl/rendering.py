@@ -24,7 +24,7 @@ from larbinpy.frontier.site import NamedSite
 from larbinpy.loop.steps import run_to_end
 from larbinpy.page import Outcome, Page
 from larbinpy.parse import Kind, Link, Parsed, is_filled_by_script, read_in_steps
-from larbinpy.render.parts import RequestDesk
+from larbinpy.render.parts import POSTS, RequestDesk
 from larbinpy.render.renderer import Renderer
 from larbinpy.render.turns import PartStep, RenderingIPSites
 from larbinpy.url import PAGE, Aim, Url, bare, has_control, with_view
@@ -170,6 +170,14 @@ class RenderIntake(Intake):
     def back(self, page: Page) -> None:
         """Take a page from the browser."""
         self._landed.append(page)
+
+    def _count_left_out(self, page: Page, parsed: Parsed, reason: str, obeyed: str) -> None:
+        super()._count_left_out(page, parsed, reason, obeyed)
+        if page.rendering is not None:
+            if page.rendering.why:
+                self._frontier.scope.left_out["rendering"] += 1
+            if POSTS in page.rendering.refused:
+                self._frontier.scope.left_out[POSTS] += 1
 
     def _is_filled_by_scripts(self, page: Page, parsed: Parsed) -> bool:
         if page.rendering is not None and not page.rendering.why:

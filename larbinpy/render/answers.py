@@ -23,10 +23,11 @@ _HEURISTIC, _MOST_HEURISTIC = 0.1, 86400.0
 #: Scripts and styles that say nothing of their time are fresh for this long (s).
 _STATIC = 600.0
 _STATIC_TYPES = frozenset({"Script", "Stylesheet"})
-#: Headers that belong to the connection, or to the body as it was sent.
+#: Headers that belong to the connection, or to the body as it was sent, or make a download of it.
 _NOT_PASSED = frozenset(
     {"connection", "content-encoding", "content-length", "keep-alive", "transfer-encoding"}
     | {"trailer", "upgrade", "alt-svc", "strict-transport-security", "report-to", "nel"}
+    | {"content-disposition"}
 )
 _DIRECTIVE = re.compile(r'\s*([\w-]+)(?:\s*=\s*"?([^",]*)"?)?\s*(?:,|$)')
 

@@ -23,16 +23,92 @@ FRAMES = """
 })()
 """
 
+#: Before any script of a page: a loop that waits for a time comes to it. Virtual time stands still
+#: meanwhile, so after 2000 looks at the same time each look takes 0.05 ms.
+CLOCK = """
+(() => {
+  const date = Date, now = date.now, precise = performance.now.bind(performance);
+  let last = -1, looks = 0, ahead = 0;
+  const look = () => {
+    const at = precise();
+    if (at !== last) { last = at; looks = 0; }
+    else if (++looks > 2000) ahead += 0.05;
+    return ahead;
+  };
+  date.now = () => Math.floor(now() + look());
+  performance.now = () => precise() + look();
+  globalThis.Date = new Proxy(date, {
+    construct: (made, values, target) =>
+      Reflect.construct(made, values.length ? values : [date.now()], target),
+    apply: () => new date(date.now()).toString(),
+  });
+  date.prototype.constructor = globalThis.Date;
+})()
+"""
+
+#: Before any script of a page: what goes on in real time, apart from its timers, is counted: calls
+#: of its databases and caches, sockets, and what is computed elsewhere. SETTLE asks for the numbers
+#: of those that were begun, and that have not ended.
+ELSEWHERE = """
+(() => {
+  let begun = 0, under = 0;
+  const ends = ["success", "blocked", "complete", "abort", "error", "open", "close"];
+  const watch = (result) => {
+    const kinds = [IDBOpenDBRequest, IDBTransaction, WebSocket];
+    let end = () => { end = () => 0; under--; };
+    if (result instanceof Promise) result.then(() => end(), () => end());
+    else if (kinds.some((kind) => result instanceof kind)) {
+      for (const name of ends) result.addEventListener(name, () => end());
+    } else return result;
+    begun++;
+    under++;
+    return result;
+  };
+  const wrap = (owner, names) => {
+    for (const name of names || Object.getOwnPropertyNames(owner || {})) {
+      const known = Object.getOwnPropertyDescriptor(owner, name);
+      if (name === "constructor" || typeof known.value !== "function") continue;
+      const made = {[name](...values) { return watch(known.value.apply(this, values)); }};
+      Object.defineProperty(owner, name, {...known, value: made[name]});
+    }
+  };
+  for (const name of ["IDBFactory", "IDBDatabase", "CacheStorage", "Cache", "SubtleCrypto"])
+    wrap(globalThis[name]?.prototype);
+  wrap(WebAssembly, ["compile", "instantiate", "compileStreaming", "instantiateStreaming"]);
+  wrap(globalThis, ["createImageBitmap"]);
+  wrap(Blob.prototype, ["text", "arrayBuffer"]);
+  globalThis.WebSocket = new Proxy(WebSocket, {
+    construct: (made, values, target) => watch(Reflect.construct(made, values, target)),
+  });
+  const tell = () =>
+    dispatchEvent(new CustomEvent("larbinpy-told", {detail: `${begun} ${under}`}));
+  addEventListener("larbinpy-ask", tell);
+})()
+"""
+
 #: Scrolls on by what is in view, the lists within the page to their ends, and ends its animations.
-#: Returns what may change by that: heights and the number of elements; and whether the end is seen.
+#: Pages that wait for a reader's first move see one. Returns, as a list, what may change by that
+#: (whether the end is seen, heights, numbers of elements and of what was begun ELSEWHERE), and how
+#: much of that has not ended. `larbinpyLinks` are the links so far: lists take away what is out of
+#: view.
 SETTLE = """
 (() => {
   const page = document.scrollingElement || document.documentElement;
-  if (!page) return "";
-  const scrolled = (target) => target.dispatchEvent(new Event("scroll", {bubbles: true}));
+  if (!page) return ["", 0];
+  const tell = (target, names) => {
+    for (const name of names) target.dispatchEvent(new Event(name, {bubbles: true}));
+  };
+  const scrolled = (target) => tell(target, ["scroll", "scrollend"]);
   const end = () => innerHeight + scrollY >= page.scrollHeight - 1;
   const all = document.querySelectorAll("body *");
   let lists = 0;
+  if (!globalThis.larbinpyLinks) {
+    globalThis.larbinpyLinks = new Set();
+    tell(document, ["pointermove", "mousemove", "wheel", "touchstart"]);
+  }
+  if (larbinpyLinks.size || !end()) {
+    for (const each of document.links) if (larbinpyLinks.size < 5000) larbinpyLinks.add(each.href);
+  }
   for (const each of Array.prototype.slice.call(all, 0, 20000)) {
     const more = each.scrollHeight - each.clientHeight;
     if (more < 100 || !each.clientHeight || ++lists > 20) continue;
@@ -46,7 +122,11 @@ SETTLE = """
   for (const each of document.getAnimations()) {
     try { each.finish(); } catch {}
   }
-  return [end(), scrollY, page.scrollHeight, all.length].join(" ");
+  let elsewhere = "0 0";
+  addEventListener("larbinpy-told", (event) => { elsewhere = event.detail; }, {once: true});
+  dispatchEvent(new Event("larbinpy-ask"));
+  const [begun, under] = elsewhere.split(" ").map(Number);
+  return [[end(), scrollY, page.scrollHeight, all.length, begun].join(" "), under];
 })()
 """
 
@@ -64,10 +144,17 @@ READ = r"""
     scrollTo({top: 0, behavior: "instant"});
     document.dispatchEvent(new Event("scroll", {bubbles: true}));
   }
-  const roots = [document];
+  const roots = [document], frames = [];
   const collect = (root) => {
     for (const each of root.querySelectorAll("*")) {
       if (each.shadowRoot) { roots.push(each.shadowRoot); collect(each.shadowRoot); }
+    }
+    for (const each of root.querySelectorAll("iframe")) {
+      const made = each.contentDocument;
+      if (!made?.body || !/^(?:$|about:|blob:|javascript:)/.test(each.src)) continue;
+      frames.push([each, made]);
+      roots.push(made);
+      collect(made);
     }
   };
   collect(document);
@@ -98,6 +185,28 @@ READ = r"""
       (root.head || root).append(style);
     }
   }
+  const fields = "input:not([type=password i], [type=file i]), textarea, option";
+  for (const root of roots) {
+    for (const each of root.querySelectorAll(fields)) {
+      if (each.type === "checkbox" || each.type === "radio") {
+        each.toggleAttribute("checked", each.checked);
+      } else if (each.localName === "option") each.toggleAttribute("selected", each.selected);
+      else if (each.value !== each.defaultValue) each.defaultValue = each.value;
+    }
+  }
+  const shadows = roots.filter((root) => root.host);
+  const html = (top) => {
+    const shell = top.cloneNode(false).outerHTML.match(/^([^]*)(<\/[^<]*>)$/);
+    const inner = top.getHTML({serializableShadowRoots: true, shadowRoots: shadows});
+    return `${shell[1]}${inner}${shell[2]}`;
+  };
+  for (const [frame, made] of frames.reverse()) {
+    try {
+      if (!made.body.innerHTML.trim()) continue;
+      frame.srcdoc = html(made.documentElement);
+      frame.removeAttribute("src");
+    } catch {}
+  }
   const top = document.documentElement;
   if (!top) return [""];
   const here = location.href.split("#")[0];
@@ -112,15 +221,15 @@ READ = r"""
     }
   }
   const doctype = document.doctype ? new XMLSerializer().serializeToString(document.doctype) : "";
-  const shell = top.cloneNode(false).outerHTML.match(/^([^]*)(<\/[^<]*>)$/);
-  const inner = top.getHTML({serializableShadowRoots: true, shadowRoots: roots.slice(1)});
   const views = new Set();
   for (const root of roots) {
     for (const each of root.querySelectorAll("a[href*='#/'], a[href*='#!']")) {
       if (/^#[/!]/.test(each.hash)) views.add(each.href);
     }
   }
-  return [`${doctype}${doctype ? "\n" : ""}${shell[1]}${inner}${shell[2]}\n`, ...views];
+  const gone = globalThis.larbinpyLinks || new Set();
+  if (gone.size) for (const each of document.links) gone.delete(each.href);
+  return [`${doctype}${doctype ? "\n" : ""}${html(top)}\n`, ...views, ...gone];
 })()
 """
 

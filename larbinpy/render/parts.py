@@ -20,6 +20,8 @@ from larbinpy.url import Aim, Ask, Purpose, Url, as_sent, bare, resolve, site_of
 _KINDS = {"Stylesheet": Kind.SHEET, "Image": Kind.IMAGE}
 #: Types that no document needs; the crawl itself fetches them if they are wanted (requisites).
 _UNNEEDED = frozenset({"Font", "Media", "TextTrack", "Manifest", "Prefetch"})
+#: Types that scripts ask for data with.
+_ASKING = frozenset({"Fetch", "XHR"})
 #: Takes the place of images.
 _PIXEL = bytes.fromhex(
     "47494638396101000100800000000000ffffff21f90401000000002c000000000100010000020144003b"
@@ -41,6 +43,8 @@ _LONGEST_HEADER, _MOST_HEADERS = 2000, 30
 #: Bytes of a body that is sent.
 _LONGEST_BODY = 1 << 20
 
+#: The reason to refuse data of a page to its own site, which may be a question for its text.
+POSTS = "renderPost"
 #: The reasons of refusals, by the outcome of a part that was not fetched.
 _WORDS = {
     Outcome.FORBIDDEN_ROBOTS: "robots.txt",
@@ -137,7 +141,7 @@ class RequestDesk:
     def _why_not(self, tab: Tab, visit: Visit, request: Values, kind: str) -> str:
         """The reason to refuse a request; empty if it is asked for."""
         href = resolve(request["url"])
-        method = request["method"]
+        method = str(request["method"])
         own = href is not None and site_of(href) == visit.page.url.site
         if kind in _UNNEEDED:
             return "not needed"
@@ -148,7 +152,10 @@ class RequestDesk:
         if kind == "Document" and not tab.takes_frames:
             return "too many frames"
         if method not in ("GET", "HEAD"):
-            return "" if method == "POST" and own and self._posts(visit.page.url.site) else method
+            if method != "POST" or not own:
+                return method
+            refused = POSTS if kind in _ASKING else method
+            return "" if self._posts(visit.page.url.site) else refused
         if href == bare(visit.page.url.href):
             return ""
         link = _KINDS.get(kind, Kind.REQUISITE)

@@ -167,8 +167,8 @@ class Renderer:
             self._attached(session, values)
         elif method == "Target.detachedFromTarget":
             tab = self._by_session.pop(values["sessionId"], None)
-            if tab is not None and tab.session == values["sessionId"]:
-                tab.fail("its tab was closed")
+            if tab is not None:
+                tab.detached(values["sessionId"])
         elif (owner := self._by_session.get(session)) is not None:
             owner.happened(session, method, values)
 

@@ -17,7 +17,7 @@ from enum import Enum, auto
 from typing import Any
 
 from larbinpy.page import Page
-from larbinpy.render.document import DRAWN, FRAMES, OPEN_ROOTS, READ, SETTLE
+from larbinpy.render.document import CLOCK, DRAWN, ELSEWHERE, FRAMES, OPEN_ROOTS, READ, SETTLE
 from larbinpy.render.pipe import DevTools, Values
 
 #: Pixels. Most pages fit into this, so that what they show only when it is in view is shown.
@@ -27,8 +27,10 @@ _PATIENCE, _READING = 8.0, 8.0
 #: Times that a page is scrolled on and given more time; the virtual seconds of each, and the real
 #: seconds before it, after it was drawn or if it is not drawn.
 _ROUNDS, _MORE, _PAUSE, _LONGEST_PAUSE = 12, 0.5, 0.02, 4.0
-#: Views of a page (``#/a``) that are taken from its links.
-_MOST_VIEWS = 1000
+#: Times that it is waited for what goes on elsewhere, and the seconds of each, real and virtual.
+_WAITS, _WAIT = 40, 0.1
+#: Views of a page (``#/a``), and links that went as it was scrolled, which are taken.
+_MOST_LEADS = 5000
 #: Real seconds of a page in all, its waits for answers included.
 _LONGEST = 600.0
 #: Seconds for a tab to open.
@@ -63,14 +65,18 @@ class Visit:
     pending: int = 0
     requests: int = 0
     frames: int = 0
+    workers: int = 0
     dialogs: int = 0
     loads: int = 0
     #: Times that its own bytes were given, and that it asked for itself again.
     shown: int = 0
     reloads: int = 0
-    #: Times that it was given more time, what was seen then, and when the next one is due.
+    #: Times that it was given more time, and that it was waited for; what was seen then, how much
+    #: time is next, and when.
     rounds: int = 0
+    waits: int = 0
     shape: str = ""
+    more: float = 0.0
     due: float | None = None
     #: Real seconds in which no request was pending, up to `seen`.
     spent: float = 0.0
@@ -116,6 +122,9 @@ class Tab:
         self.target = ""
         # The session of the page itself, and those of its frames and workers.
         self.session = ""
+        self._workers: set[str] = set()
+        # The context of our scripts in the document that is shown, while it is known.
+        self._world: int | None = None
         self.visit: Visit | None = None
         #: Pages so far, and the URL of the last one without the name of its view.
         self.pages = 0
@@ -153,16 +162,25 @@ class Tab:
             self._set_up(session)
             agent = {"userAgent": self._user_agent}
             self._send("Emulation.setUserAgentOverride", agent)
-            for source in (OPEN_ROOTS, FRAMES):
+            for source in (OPEN_ROOTS, FRAMES, CLOCK, ELSEWHERE):
                 script = {"source": source, "runImmediately": True}
                 self._send("Page.addScriptToEvaluateOnNewDocument", script)
             self._send("Runtime.runIfWaitingForDebugger", {}, self._is_open)
         elif target["type"] in _PARTS:
             self._set_up(session)
             self._devtools.send("Runtime.runIfWaitingForDebugger", {}, session)
+            if target["type"] == "worker" and self.visit is not None:
+                self.visit.workers += 1
+                self._workers.add(session)
         else:
             # A window that it opened, a worker that would outlive it.
             self._devtools.send("Target.closeTarget", {"targetId": target["targetId"]})
+
+    def detached(self, session: str) -> None:
+        """The target at `session` is gone."""
+        self._workers.discard(session)
+        if session == self.session:
+            self.fail("its tab was closed")
 
     def _set_up(self, session: str) -> None:
         attach = {"autoAttach": True, "waitForDebuggerOnStart": True, "flatten": True}
@@ -265,7 +283,10 @@ class Tab:
 
     def _on_navigated(self, session: str, values: Values) -> None:
         frame = values["frame"]
-        if frame["id"] != self.target or frame["url"] == "about:blank":
+        if frame["id"] != self.target:
+            return
+        self._world = None
+        if frame["url"] == "about:blank":
             return
         if self.state in (TabState.LOADING, TabState.RUNNING, TabState.SETTLING):
             self._run(self._budget)
@@ -310,22 +331,32 @@ class Tab:
             self.state = TabState.SETTLING
             self._evaluate(SETTLE, self._has_shape)
 
-    def _has_shape(self, shape: object) -> None:
+    def _has_shape(self, found: object) -> None:
         visit = self.visit
         if visit is None or self.state is not TabState.SETTLING:
             return
-        seen = f"{shape} {visit.requests}"
-        if not visit.rounds or (seen != visit.shape and visit.rounds < _ROUNDS):
-            visit.due = visit.seen + _LONGEST_PAUSE
-            self._evaluate(DRAWN, self._is_drawn)
+        shape, under = found if isinstance(found, list) else ("", 0)
+        seen = f"{shape} {visit.requests} {visit.workers}"
+        if under and visit.waits < _WAITS:
+            visit.waits += 1
+            visit.more, visit.due = _WAIT, visit.seen + _WAIT
+        elif not visit.rounds or (seen != visit.shape and visit.rounds < _ROUNDS):
+            visit.rounds += 1
+            visit.more, visit.due = _MORE, visit.seen + _LONGEST_PAUSE
+            self._evaluate(DRAWN, lambda _: self._await(list(self._workers)))
+            visit.shape = seen
         else:
             if seen != visit.shape:
                 visit.refuse("more scrolling")
             self._read()
-        visit.shape = seen
 
-    def _is_drawn(self, _drawn: object) -> None:
-        if self.visit is not None and self.visit.due is not None:
+    def _await(self, workers: list[str]) -> None:
+        """Give the page more time when its workers have done what they were asked."""
+        if workers:
+            idle = {"expression": "0"}
+            session = workers.pop()
+            self._devtools.send("Runtime.evaluate", idle, session, lambda _: self._await(workers))
+        elif self.visit is not None and self.visit.due is not None:
             self.visit.due = self.visit.seen + _PAUSE
 
     @property
@@ -345,16 +376,19 @@ class Tab:
         def has_world(result: Values | None) -> None:
             if result is None:
                 return replied(None)
-            context = result["executionContextId"]
-            values = {"expression": script, "contextId": context, "returnByValue": True}
+            self._world = result["executionContextId"]
+            values = {"expression": script, "contextId": self._world, "returnByValue": True}
             values["awaitPromise"] = True
             return self._send("Runtime.evaluate", values, has_value)
 
         def has_value(result: Values | None) -> None:
             replied(((result or {}).get("result") or {}).get("value"))
 
-        world = {"frameId": self.target, "worldName": "larbinpy"}
-        self._send("Page.createIsolatedWorld", world, has_world)
+        if self._world is not None:
+            has_world({"executionContextId": self._world})
+        else:
+            world = {"frameId": self.target, "worldName": "larbinpy"}
+            self._send("Page.createIsolatedWorld", world, has_world)
 
     def _has_document(self, value: object) -> None:
         if self.state is not TabState.READING or self.visit is None:
@@ -363,8 +397,8 @@ class Tab:
             self.fail("its document cannot be read")
             return
         visit, self.visit = self.visit, None
-        text, *views = map(str, value)
-        visit.leads.update(dict.fromkeys(views[:_MOST_VIEWS]))
+        text, *leads = map(str, value)
+        visit.leads.update(dict.fromkeys(leads[:_MOST_LEADS]))
         self.state = TabState.IDLE
         self._ended(visit, text or None, "" if text else "it leaves no document")
 
@@ -383,8 +417,7 @@ class Tab:
         visit.seen = now
         if self.state is TabState.SETTLING and self.due is not None and now >= self.due:
             visit.due = None
-            visit.rounds += 1
-            self._run(_MORE)
+            self._run(visit.more)
         self._look(visit, now)
 
     def _look(self, visit: Visit, now: float) -> None:

@@ -3,10 +3,13 @@
 One crawl takes them all. Each has one outcome, and in the end the browser still renders.
 """
 
+from urllib.parse import urlsplit
+
 import pytest
 
 from tests.support.rendercrawl import Rendered, crawl
 from tests.support.scriptpages import (
+    ATTACHED,
     FAULTS,
     ODD,
     OTHER,
@@ -47,3 +50,12 @@ def test_one_outcome_and_the_page(odd: Rendered, name: str) -> None:
     assert words(name) in text or raw_words(name) in text
     if name in _REASONS and "detail" in fate:
         assert fate["detail"] in [f"not rendered: {why}" for why in _REASONS[name]]
+
+
+def test_links_that_go_from_a_list_as_it_is_scrolled_are_found(odd: Rendered) -> None:
+    rows = [urlsplit(fate["url"]).path for fate in odd.fates if "/row/" in fate["url"]]
+    assert sorted(rows) == sorted(f"/row/{n}" for n in range(0, 20000, 2000))
+
+
+def test_a_page_that_is_sent_as_a_download_is_read(odd: Rendered) -> None:
+    assert words(ATTACHED) in odd.pages[f"http://{SITE}{path_of(ATTACHED)}"]

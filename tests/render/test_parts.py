@@ -80,6 +80,9 @@ class Desk:
         ("ftp://a.test/x", "Fetch", "GET", "badURL"),
         ("http://a.test:22/x", "Fetch", "GET", "badURL"),
         ("http://a.test/beacon", "Ping", "POST", "POST"),
+        # It may be a question for the text of the page.
+        ("http://a.test/graphql", "Fetch", "POST", "renderPost"),
+        ("http://b.test/graphql", "XHR", "POST", "POST"),
         ("http://a.test/x", "Fetch", "DELETE", "DELETE"),
         ("http://b.test/other.js", "Script", "GET", "lockSite"),
         ("http://a.test/tracker.js", "Script", "GET", "reject **/tracker*"),

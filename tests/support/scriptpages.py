@@ -98,6 +98,43 @@ ODD = {
     "by WebAssembly": (
         "WebAssembly.instantiate(new Uint8Array([0,97,115,109,1,0,0,0])).then(show);"
     ),
+    "in a frame that it writes": (
+        "const f = document.createElement('iframe'); document.body.append(f);"
+        "f.contentDocument.write('<p>' + words); f.contentDocument.close();"
+    ),
+    "in a frame of a blob": (
+        "const f = document.createElement('iframe');"
+        "f.src = URL.createObjectURL(new Blob(['<p>' + words], { type: 'text/html' }));"
+        "document.body.append(f);"
+    ),
+    "in a field": (
+        "const f = document.createElement('input'); document.body.append(f); f.value = words;"
+    ),
+    "after a wait in a loop": "const t = new Date(); while (new Date() - t < 500); show();",
+    "after the first move of a reader": (
+        "for (const name of ['keydown', 'mousemove', 'touchstart'])"
+        "addEventListener(name, show, { once: true });"
+    ),
+    "after its database was written": (
+        "const r = indexedDB.open('w'); r.onupgradeneeded = () => r.result.createObjectStore('s');"
+        "r.onsuccess = () => { const t = r.result.transaction('s', 'readwrite');"
+        "for (let n = 0; n < 5000; n++) t.objectStore('s').put('x'.repeat(100), n);"
+        "t.oncomplete = show; };"
+    ),
+    "from workers in turn": (
+        "const code = 'onmessage = () => { let n = 0; while (n < 3e7) n++; postMessage(n); }';"
+        "const url = URL.createObjectURL(new Blob([code])); let turns = 0;"
+        "const next = () => { const w = new Worker(url);"
+        "w.onmessage = () => ++turns < 3 ? next() : show(); w.postMessage(0); }; next();"
+    ),
+    "with a list that keeps what is in view": (
+        "const list = document.createElement('div'); document.body.append(list);"
+        "list.style.cssText = 'position: relative; height: 20000px';"
+        "const row = (n) => `<a href='/row/${n}' style='position: absolute; top: ${n}px'>x</a>`;"
+        "const draw = () => { list.innerHTML = ''; for (let n = 0; n < 20000; n += 2000)"
+        "if (n >= scrollY && n < scrollY + innerHeight) list.innerHTML += row(n); };"
+        "addEventListener('scroll', draw); draw(); show();"
+    ),
     "with a stopped debugger": "debugger; show();",
     "with large data": "show(); window.kept = new Uint8Array(50e6);",
 }
@@ -170,6 +207,9 @@ FAULTS = {
     "downloads": "location.href = '/download';",
 }
 
+#: Is sent with headers by which a browser saves it to a file.
+ATTACHED = "at once"
+
 #: Those that take the browser seconds, or much memory; `scripts/render-test` has them all.
 COSTLY = frozenset(
     {
@@ -207,7 +247,9 @@ def page(name: str, script: str) -> bytes:
         <p>{raw_words(name)}</p><p id="text"></p>
         <script>const words = {text}; {_SHOW}
         const get = (url) => fetch(url).then((r) => r.text());</script>
-        <script>{script}</script>""".encode()
+        <script>{script}</script>""".encode(),
+        "text/html",
+        *(["Content-Disposition: attachment"] if name == ATTACHED else []),
     )
 
 
