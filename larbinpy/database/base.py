@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any, NamedTuple, Protocol, Self
 
 from larbinpy.database.preparation import (
@@ -98,7 +98,7 @@ def has_prefix(items: Iterable[Item]) -> bool:
 def words(items: Iterable[Item]) -> tuple[Item, ...]:
     """The single words of `items`, each once; of phrases and of Chinese text, too."""
     found: dict[Item, None] = {}
-    for item in items:
+    for item in chain.from_iterable(item.each for item in items):
         # The form's tokens as the text: equal words are one, wherever they were typed.
         for part in item.parts:
             found[Item(" ".join(part.tokens), (part,), item.field)] = None

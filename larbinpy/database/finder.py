@@ -97,6 +97,10 @@ class DatabaseFinder:
         with self._base.snapshot(), suppress(Late):
             index = self._base.index(query, until)
             ranked = find(index, query, wish, languages, self._clock)
+            for item, other in ranked.instead.items():
+                found.notes.append(f"no page has {item.text}: these have {other.text}")
+            words = tuple(ranked.instead.get(item, item) for item in query.wanted)
+            query = replace(query, wanted=words)
             hits = HitReader(self._base.rows_until(until), self._clock)
             hits.check(ranked, query, wish, start + _FACETS * wish.limit)
             found.hits = hits.read(ranked, query, wish, start + _SNIPPETS * wish.limit)

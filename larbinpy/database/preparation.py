@@ -56,7 +56,7 @@ def page_tokens(
         "title": _named([title], lang),
         "heading": index_tokens("\n".join(headings), lang),
         "body": index_tokens(text, lang),
-        "url": index_tokens(unquote(url), None),
+        "url": index_tokens(unquote(url.partition("://")[2]), None),
         "rest": index_tokens("\n".join((rest, *unseen)).strip("\n"), lang),
     }
 

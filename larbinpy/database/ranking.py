@@ -38,7 +38,7 @@ from larbinpy.database.base import (
     unpacked_text,
     words,
 )
-from larbinpy.database.search.query import Item, Query, forms, neighbours, since_of
+from larbinpy.database.search.query import Item, Query, forms, neighbours, otherwise, since_of
 from larbinpy.database.search.snippet import says, snippet
 
 #: Matches that are scored at most: scoring takes 1 us each, counting 0.03 us.
@@ -136,6 +136,8 @@ class Ranked:
     missing: list[str] = field(default_factory=list)
     #: Words that no page has.
     absent: list[Item] = field(default_factory=list)
+    #: Words that no page has, and what pages write instead.
+    instead: dict[Item, Item] = field(default_factory=dict)
     #: The matches that the pages are of, for facets.
     matches: Matches | None = None
 
@@ -154,14 +156,21 @@ def find(
     names = named(query.wanted, languages[:_LANGUAGES])
     is_checked = query.unsaid or any(item.literal for item in query.wanted)
     least = _CHECKED if is_checked else 0
-    return _Search(index, wish, names, clock(), least).find(query)
+    return _Search(index, wish, names, languages, clock(), least).find(query)
 
 
 class _Search:
     def __init__(
-        self, index: SearchIndex, wish: Wish, names: Condition | None, start: float, least: int
+        self,
+        index: SearchIndex,
+        wish: Wish,
+        names: Condition | None,
+        languages: Sequence[str],
+        start: float,
+        least: int,
     ) -> None:
         """At least `least` pages are ranked."""
+        self._languages = languages
         self._begun = start + _BEGUN * wish.limit
         self._index = index
         self._names = names
@@ -289,6 +298,8 @@ class _Search:
         try:
             present = [item for item in items if self._index.match(item, self._ranked).total]
             ranked.absent = [item for item in items if item not in present]
+            if found := self._find_instead(items, ranked.absent):
+                return found
             split = any(item.parts for item in items if item not in present)
             if split or len(present) > _MOST_ITEMS:
                 self._add_any(ranked, items)
@@ -301,6 +312,29 @@ class _Search:
         if ranked.pages:
             ranked.missing = self._missing(items, ranked.pages[0][0])
         return ranked
+
+    def _find_instead(self, items: tuple[Item, ...], absent: Sequence[Item]) -> Ranked | None:
+        """Rank the pages that write the `absent` words otherwise; None if they write some in no
+        way, or no page has all."""
+        others = {item: other for item in absent if (other := self._otherwise(item))}
+        if not others or len(others) < len(absent):
+            return None
+        items = tuple(others.get(item, item) for item in items)
+        matches = self._index.match(AllOf(items), self._ranked)
+        if not matches.total:
+            return None
+        ranked = self._rank(matches, items)
+        ranked.instead = others
+        return ranked
+
+    def _otherwise(self, item: Item) -> Item | None:
+        """What most pages write for a word (see `otherwise`)."""
+        counts: dict[Item, int] = {}
+        for text in () if item.literal else otherwise(item.text):
+            other = Item(text, forms(text, self._languages, as_typed=True), item.field)
+            counts[other] = self._index.match(other, self._ranked).total
+        best = max(counts, key=counts.__getitem__, default=item)
+        return best if counts.get(best) else None
 
     def _add_most(self, ranked: Ranked, present: list[Item], most: int) -> None:
         """Add the pages with `most` of the words, then those with one less ..."""
@@ -431,7 +465,11 @@ class HitReader:
     def _prefer(self, ranked: Ranked, query: Query, until: float) -> None:
         """Raise the scores of pages by the share of the words that they have as typed."""
         # A word that is its own stem in all languages is not looked for.
-        items = [item for item in essential(query.wanted) if len(item.forms) > 1 and not item.parts]
+        items = [
+            item
+            for item in essential(query.wanted)
+            if any(len(each.forms) > 1 and not each.parts for each in item.each)
+        ]
         first = ranked.pages[:_REORDERED]
         if not items or len(first) < 2 or self._clock() >= until:
             return
@@ -539,14 +577,17 @@ class _Texts(NamedTuple):
 
     def tells(self, item: Item) -> bool:
         """Whether its title or main text has the words of `item`."""
-        if says(self.title or "", item.text):
+        if any(says(self.title or "", each.text) for each in item.each):
             return True
         with suppress(ValueError):
-            return says(unpacked_text(self.text, self.text_size), item.text)
+            text = unpacked_text(self.text, self.text_size)
+            return any(says(text, each.text) for each in item.each)
         return False
 
     def says(self, item: Item) -> bool:
         """Whether the page has the words of `item` in its field, or anywhere."""
+        if item.either:
+            return any(map(self.says, item.either))
         if item.field is not None:
             return says(self.title or "", item.text)
         return self.tells(item) or any(says(text, item.text) for text in self._others())

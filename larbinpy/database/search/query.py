@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from urllib.parse import quote, unquote
 
 from larbinpy.database.search.segment import (
@@ -20,6 +21,7 @@ from larbinpy.database.search.segment import (
     parts,
     simplify,
     stop_words,
+    without_umlaut,
 )
 from larbinpy.page import timestamp
 
@@ -93,7 +95,10 @@ _LONG_CODES = (
     "sq:alb sr:srp sv:swe ta:tam te:tel th:tha tr:tur uk:ukr ur:urd vi:vie yi:yid zh:zho zh:chi "
     "zh:cmn"
 )
-_CODES = {code: short for short, code in (each.split(":") for each in _LONG_CODES.split())}
+#: Codes of countries that people take for those of languages.
+_COUNTRIES = " zh:cn ja:jp ko:kr cs:cz da:dk el:gr uk:ua vi:vn"
+_PAIRS = (each.split(":") for each in (_LONG_CODES + _COUNTRIES).split())
+_CODES = {code: short for short, code in _PAIRS}
 _TYPES = {
     "text": "text/plain",
     "txt": "text/plain",
@@ -110,7 +115,7 @@ _TYPES = {
 _IN_PATHS = "/%:@!$&'()*+,;=~"
 _UNITS = {"h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
 _AGO = re.compile(r"(\d{1,5})\s*([hdwmy])(?:ours?|ays?|eeks?|onths?|ears?)?", re.IGNORECASE)
-_DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
+_DATE = re.compile(r"(\d{4})(?:[-/.](\d{1,2})(?:[-/.](\d{1,2}))?)?")
 
 
 def host_of(text: str) -> str | None:
@@ -206,6 +211,22 @@ class Item:
     #: Meant as it was typed, in quotes or with a plus: the forms find pages with other forms of its
     #: words, too.
     literal: bool = False
+    #: The items that the forms are of, if they are of several: those of "one OR other", and a word
+    #: that may be written in one with the next.
+    either: tuple["Item", ...] = ()
+
+    @property
+    def each(self) -> tuple["Item", ...]:
+        """The items that it stands for: `either`, or itself."""
+        return self.either or (self,)
+
+    def or_else(self, *others: "Item") -> "Item":
+        """An item that a page has if it has this one or one of `others`; called as this one."""
+        either = tuple(each for item in (self, *others) for each in item.each)
+        found = dict.fromkeys(form for item in either for form in item.forms)
+        parts = dict.fromkeys(form for item in either for form in item.parts)
+        literal = all(item.literal for item in either)
+        return replace(self, forms=tuple(found), parts=tuple(parts), literal=literal, either=either)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +262,7 @@ class Query:
 #: what stands until the next blank. Two dashes begin the option of a command.
 _TERM = re.compile(
     r"""(?P<sign>(?:[-+](?![-+]))?)(?:(?P<name>[a-z]+)[:：])?(?:["“”„«»＂](?P<phrase>[^"“”„«»＂]*)["“”„«»＂]?"""
-    r"""|(?P<word>[^\s"“”„«»＂]+))""",
+    r"""(?:[~^]\d*)?|(?P<word>[^\s"“”„«»＂]+))""",
     re.IGNORECASE,
 )
 #: Between words that are looked for separately; other punctuation within a word, as in
@@ -254,10 +275,20 @@ _NUMBER = re.compile(r"\d{1,3}(?:,\d{2,3})*,\d{3}")
 _URL = re.compile(r"(?:[a-z][a-z0-9+.-]*://|(?=www\.))(?P<rest>[^\s#]+)\S*", re.IGNORECASE)
 _FIELDS = {"intitle": "title", "inurl": "url"}
 #: Names that operators have in other engines.
-_ALIASES = {"language": "lang", "filetype": "type", "ext": "type", "after": "since"}
+_ALIASES = {
+    "language": "lang",
+    "filetype": "type",
+    "ext": "type",
+    "after": "since",
+    "title": "intitle",
+    "url": "inurl",
+}
 _OPERATORS = FILTERS.keys() | _FIELDS.keys()
-#: Operators of other engines.
-_FOREIGN = re.compile(r"(?<!\S)(?:AND|OR|NOT|NEAR)(?!\S)")
+#: Between terms, unless all of the query is in capital letters.
+_BOOLEAN = frozenset(("AND", "OR", "NOT", "&&", "||", "|"))
+#: A word that may be written as two, and its characters.
+_ONE = re.compile(r"[^\W_]+(?:\.\d+)*")
+_MOST_JOINED = 24
 
 
 @dataclass(slots=True)
@@ -274,9 +305,22 @@ class _Draft:
 
     #: Words that are no phrases, beginnings or words of a field.
     words: set[str] = field(default_factory=set)
+    #: The operator of `_BOOLEAN` before the next term.
+    operator: str = ""
 
     def note(self, text: str) -> None:
         self.notes[text] = None
+
+    def add(self, item: Item, *, minus: bool) -> None:
+        items = self.unwanted if minus else self.wanted
+        is_other = self.operator in ("OR", "|", "||") and items
+        self.operator = ""
+        if not item.forms or item in items or len(items) >= MOST:
+            return
+        if is_other:
+            before = items.pop()
+            item = replace(before.or_else(item), text=f"{before.text} OR {item.text}")
+        items.append(item)
 
     def query(self) -> Query:
         if self.unwanted and not (self.wanted or self.filters or self.excluded):
@@ -291,11 +335,22 @@ class _Draft:
         return Query(wanted, unwanted, unsaid, *filters, excluded=excluded, notes=notes)
 
     def _marked(self, items: list[Item]) -> Iterator[Item]:
-        """The items, with those marked that are common."""
+        """The items, with those marked that are common; pages may write two of the others in one:
+        web site, website."""
         normal = {word: simplify(word.lower()) for word in self.words}
         common = stop_words(normal.values(), self.languages)
-        for item in items:
-            yield replace(item, common=not item.field and normal.get(item.text) in common)
+        marked = [
+            replace(item, common=not item.field and normal.get(item.text) in common)
+            for item in items
+        ]
+        for at, (item, after) in enumerate(pairwise(items)):
+            is_common = marked[at].common or marked[at + 1].common
+            are_words = {item.text, after.text} <= self.words and not is_common
+            if are_words and _may_be_one(item.text, after.text):
+                both = item.text + after.text
+                joined = Item(both, forms(both, self.languages, as_typed=True))
+                marked[at : at + 2] = [each.or_else(joined) for each in marked[at : at + 2]]
+        yield from marked
 
 
 def parse(text: str, languages: Sequence[str], now: float) -> Query:
@@ -308,15 +363,25 @@ def parse(text: str, languages: Sequence[str], now: float) -> Query:
     if len(text) > LONGEST:
         text = text[:LONGEST]
         draft.note(f"only the first {LONGEST} characters were read")
-    for foreign in _FOREIGN.findall(text):
-        draft.note(f"{foreign} is a word here: pages are found that have all words")
     # The quote in a Hebrew acronym begins no phrase.
-    for term in _TERM.finditer(alike(text)):
+    terms = [*_TERM.finditer(alike(text))]
+    for at, term in enumerate(terms):
         if len(draft.seen) >= MOST:
             draft.note(f"only the first {MOST} words were read")
             break
-        _read(term, draft)
+        if term[0] in _BOOLEAN and 0 < at < len(terms) - 1 and not text.isupper():
+            draft.operator = term[0]
+        else:
+            _read(term, draft)
     return replace(draft.query(), text=text)
+
+
+def _may_be_one(first: str, second: str) -> bool:
+    """Whether people may write two words as one: website, iso9001; not Chinese ones."""
+    both = first + second
+    is_pair = first.isalpha() and len(first) > 1 and first.lower() != second.lower()
+    is_one = _ONE.fullmatch(both) is not None and len(both) <= _MOST_JOINED
+    return is_pair and is_one and kind_of(both) is RunKind.WORD
 
 
 #: Letters that may be missing in a word, or be there for others.
@@ -346,8 +411,22 @@ def neighbours(word: str) -> Iterator[str]:
             yield word[:at] + letter + word[at:]
 
 
+#: Letters of a word that may be two, and of each of these.
+_IN_TWO, _SHORTEST = range(6, 25), 3
+
+
+def otherwise(word: str) -> list[str]:
+    """Other ways to write a word: without its umlaut, as zurich for zuerich, and as two words, as
+    red bull for redbull."""
+    if len(word) not in _IN_TWO or not word.isalpha() or not has_stems(word):
+        return []
+    places = range(_SHORTEST, len(word) - _SHORTEST + 1)
+    return [without_umlaut(word), *(f"{word[:at]} {word[at:]}" for at in places)]
+
+
 def _read(term: re.Match[str], draft: _Draft) -> None:
-    minus, name = term["sign"] == "-", (term["name"] or "").lower()
+    minus = term["sign"] == "-" or draft.operator == "NOT"
+    name = (term["name"] or "").lower()
     name = _ALIASES.get(name, name)
     value = term["word"] or (term["phrase"] or "").strip()
     if (term["sign"], name, value) in draft.seen:
@@ -361,16 +440,16 @@ def _read(term: re.Match[str], draft: _Draft) -> None:
     column = _FIELDS.get(name)
     if name and column is None:
         value = f"{name}:{value}"
-    items = draft.unwanted if minus else draft.wanted
-    if term["phrase"] is not None or (term["sign"] == "+" and not value.endswith("*")):
-        found = forms(value, draft.languages, as_typed=True)
-        literal = column != "url" and has_stems(value)
-        _add(items, Item(value, found, column, literal=literal))
-        return
     # A minus belongs to all of a word.
     if address := _URL.fullmatch(value):
         found = forms(unquote(address["rest"]), draft.languages, as_typed=True)
-        _add(items, Item(value, found, column, parts=_parts(address["rest"], draft.languages)))
+        parts_of_it = _parts(address["rest"], draft.languages)
+        draft.add(Item(value, found, column, parts=parts_of_it), minus=minus)
+        return
+    if term["phrase"] is not None or (term["sign"] == "+" and not value.endswith("*")):
+        found = forms(value, draft.languages, as_typed=True)
+        literal = column != "url" and has_stems(value)
+        draft.add(Item(value, found, column, literal=literal), minus=minus)
         return
     for word in [value] if minus or _NUMBER.fullmatch(value) else _BETWEEN.split(value):
         text, prefix = word.strip("*"), word.endswith("*")
@@ -380,7 +459,7 @@ def _read(term: re.Match[str], draft: _Draft) -> None:
                 f"{word} is the word {text}: the beginning of a word has two letters or more"
             )
         found = forms(text, draft.languages, prefix)
-        _add(items, Item(word, found, column, parts=_parts(text, draft.languages)))
+        draft.add(Item(word, found, column, parts=_parts(text, draft.languages)), minus=minus)
         if not prefix and column is None:
             draft.words.add(word)
 
@@ -389,11 +468,6 @@ def _parts(text: str, languages: Sequence[str]) -> tuple[Form, ...]:
     found = parts(text, languages)[:MOST_PARTS]
     telling = (form for form in found if QUESTION_BIGRAMS.isdisjoint(form.tokens))
     return tuple(telling) or found
-
-
-def _add(items: list[Item], item: Item) -> None:
-    if item.forms and item not in items and len(items) < MOST:
-        items.append(item)
 
 
 def _filter(name: str, value: str, minus: bool, draft: _Draft) -> None:

@@ -98,12 +98,14 @@ _BLOCKS = ((0x3400, 0x4DC0), (0x4E00, 0xA000))
 
 @cache
 def simple_forms() -> dict[str, str]:
-    """The simplified forms of about 4,000 characters, by opencc's table; made in 10 ms.
+    """The simplified forms of about 4,000 characters, by opencc's tables; made in 10 ms.
 
-    A character whose simplified form depends on the word has its most frequent form.
+    Those that Japan simplified in its own way have that of their traditional one. A character
+    whose simplified form depends on the word has its most frequent form.
     """
     characters = [chr(code) for block in _BLOCKS for code in range(*block)]
-    simple = OpenCC("t2s").convert("\n".join(characters)).split("\n")
+    traditional = OpenCC("jp2t").convert("\n".join(characters))
+    simple = OpenCC("t2s").convert(traditional).split("\n")
     return {a: b for a, b in zip(characters, simple, strict=True) if a != b and len(b) == 1}
 
 
@@ -277,8 +279,9 @@ _TWICE = frozenset(("fr",))
 _NORMAL_WORDS = re.compile(rf"[^\W_](?:[^\W_]|[{MARKS}])*|[{SYMBOL}]")
 _INVISIBLE = re.compile(f"[{INVISIBLE}]+")
 #: Letters that Unicode does not decompose, as readers who lack them write them; Russian yo;
-#: the forms of alef, yeh, teh marbuta and kaf.
-_ARABIC_LETTERS = str.maketrans(
+#: the forms of alef, yeh, waw, heh and kaf on the keyboards of all languages with Arabic letters;
+#: the two dots of Devanagari over nasal vowels.
+_LETTERS_AS = str.maketrans(
     {
         "æ": "ae",
         "œ": "oe",
@@ -290,6 +293,7 @@ _ARABIC_LETTERS = str.maketrans(
         "ħ": "h",
         "ı": "i",
         "ŧ": "t",
+        "ə": "e",
         "ё": "е",
         "أ": "ا",
         "إ": "ا",
@@ -297,13 +301,26 @@ _ARABIC_LETTERS = str.maketrans(
         "ٱ": "ا",
         "ى": "ي",
         "ی": "ي",
+        "ئ": "ي",
+        "ؤ": "و",
         "ک": "ك",
         "ة": "ه",
+        "ہ": "ه",
+        "ۂ": "ه",
+        "ۃ": "ه",
+        "ۀ": "ه",
         "ـ": "",
+        "\u0901": "\u0902",
     }
 )
-#: Points of Hebrew and Arabic vowels, which most texts leave out.
-_POINTS = re.compile("[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u064b-\u0652\u0670]+")
+#: Points of Hebrew and Arabic vowels, signs of recitation and the nukta of Devanagari, which most
+#: texts leave out.
+_POINTS = re.compile(
+    "[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
+    "\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed\u093c]+"
+)
+#: A nasal before a consonant of Devanagari, for which many write a dot.
+_NASAL = re.compile("[\u0919\u091e\u0923\u0928\u092e]\u094d(?=[\u0915-\u0939])")
 _ACCENTS = re.compile("(?<![\u0400-\u052f])[\u0300-\u036f]+")
 #: Accents that are left when Cyrillic letters are composed mark the stress.
 _STRESS = re.compile("[\u0300-\u036f]+")
@@ -318,11 +335,12 @@ def normal(text: str) -> str:
 
 
 def plain(word: str) -> str:
-    """A normal word without diacritics, where they may be left out: in Latin, Greek, Hebrew and
-    Arabic letters, and marks of stress in Cyrillic ones."""
+    """A normal word without diacritics, where they may be left out: in Latin, Greek, Hebrew,
+    Arabic and Devanagari letters, and marks of stress in Cyrillic ones."""
     if word.isascii():
         return word
-    apart = _POINTS.sub("", unicodedata.normalize("NFD", word.translate(_ARABIC_LETTERS)))
+    apart = _POINTS.sub("", unicodedata.normalize("NFD", word.translate(_LETTERS_AS)))
+    apart = _NASAL.sub("\u0902", apart)
     return _STRESS.sub("", unicodedata.normalize("NFC", _ACCENTS.sub("", apart)))
 
 
@@ -378,7 +396,10 @@ class Vocabulary(dict[str, str]):
         if not stemmer:
             return word
         stem: str = stemmer.stemWord(word)
-        return stemmer.stemWord(stem) if self._twice else stem
+        if self._twice:
+            stem = stemmer.stemWord(stem)
+        # Summer, été, is no "et"; but PCs are a PC.
+        return word if len(stem) < 3 <= len(word) and word[-1] != "s" else stem
 
 
 #: Digits of other scripts, by their ASCII digits; compatible ones become these anyway.
@@ -425,16 +446,20 @@ class Inner(NamedTuple):
     word: str
 
 
-#: A name whose words begin with capital letters: textDraw, XMLHttpRequest.
+#: A name whose words begin with capital letters, or that has a number: textDraw, XMLHttpRequest,
+#: HTML5, iPhone14.
 _CAMEL = re.compile(
-    r"(?<![^\W_])(?:(?=[A-Z\d]*[a-z])[A-Za-z\d]*[a-z\d][A-Z][A-Za-z\d]*|[A-Za-z]*[a-z]{3}\d{1,4}(?![^\W_]))"
+    r"(?<![^\W_])(?:(?=[A-Z\d]*[a-z])[A-Za-z\d]*[a-z\d][A-Z][A-Za-z\d]*"
+    r"|(?:[A-Za-z]*[a-z]{3}|[A-Z]{3,8})\d{1,5}(?![^\W_]))"
 )
 _HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 #: A number with its unit: 10km, 1.5GB.
 _MEASURE = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)([A-Za-z\xb5]{1,3})(?!\w)")
-#: A word whose letters have dots, U.S.A. and Ph.D., and one that ends as names of programs do.
+#: A word whose letters have dots, U.S.A. and Ph.D., one that ends as names of programs do, and
+#: H.264.
 _DOTTED = re.compile(
-    r"(?<![\w.])(?:(?:[A-Za-z]{1,2}\.){2,6}[A-Za-z]?(?!\w)|[A-Za-z]{2,20}\.(?:js|JS|net|NET|io)(?![\w.]))"
+    r"(?<![\w.])(?:(?:[A-Za-z]{1,2}\.){2,6}[A-Za-z]?(?!\w)"
+    r"|(?:[A-Za-z]{2,20}\.(?:js|JS|net|NET|io)|[A-Za-z]\.\d{2,4})(?![\w.]))"
 )
 #: A number whose thousands are separated: 1,234,567 and 1.234.567, 12,34,567 and 1 234 567.50.
 _NUMBER = re.compile(
@@ -443,10 +468,12 @@ _NUMBER = re.compile(
 )
 _NOT_DIGIT = re.compile(r"\D+")
 _ELISION = "[cdjlmnst]|qu|jusqu|lorsqu|un|all|dall|dell|nell|sull"
+#: What stands for an apostrophe, and the dot of Catalan.
+_BREAKS = "'’‘·"
 #: A word with an apostrophe that is no article before it, and no verb or genitive behind it.
 _BROKEN = re.compile(
     rf"(?<![\w'’])(?:(?:{_ELISION})['’])?(?!(?:{_ELISION})['’])"
-    r"(?P<word>[^\W\d_]+(?:['’](?!(?:s|t|d|m|ll|re|ve)\b)[^\W\d_]+)+)",
+    rf"(?P<word>[^\W\d_]+(?:[{_BREAKS}](?!(?:s|t|d|m|ll|re|ve)\b)[^\W\d_]+)+)",
     re.IGNORECASE,
 )
 #: A word with a hyphen or two, which many leave out: e-mail, wi-fi, utf-8, 0800-123-456.
@@ -455,7 +482,7 @@ _HYPHENS = re.compile(
 )
 #: A word of Persian and its like, whose parts a joiner of no width keeps apart.
 _JOINED = re.compile("[^\\W_]+(?:\u200c[^\\W_]+)+")
-_APOSTROPHE = re.compile("['’]")
+_APOSTROPHE = re.compile(f"[{_BREAKS}]")
 #: Characters as their classes, by which places are found that may have such words.
 _SHAPES = bytes(
     46
@@ -493,23 +520,28 @@ def _numbers(text: str, shape: bytes) -> Iterator[Inner]:
 
 def _within_pieces(text: str, shape: bytes) -> Iterator[Inner]:
     """All others; blanks divide them as the ends of a text do."""
-    for place in (b"aA", b"0A", b"a0"):
+    for place in (b"aA", b"0A", b"a0", b"A0"):
         for found in _around(_CAMEL, text, shape, place):
             yield from _humps(found)
     for place in (b"0a", b"0A"):
         for found in _around(_MEASURE, text, shape, place):
             yield Inner(*found.span(), f"{found[1]} {found[2]}")
-    for place in (b"a.a", b"A.A", b"a.A"):
+    for place in (b"a.a", b"A.A", b"a.A", b"a.0", b"A.0"):
         for found in _around(_DOTTED, text, shape, place):
             yield Inner(*found.span(), found[0].replace(".", ""))
     if "\u200c" in text:
         for found in _JOINED.finditer(text):
             yield from (Inner(*found.span(), part) for part in found[0].split("\u200c"))
-    for mark in "'’":
+    for mark in _BREAKS:
         for found in _around(_BROKEN, text, text, mark):
             yield Inner(*found.span("word"), _APOSTROPHE.sub("", found["word"]))
     for found in _around(_HYPHENS, text, text, "-"):
         yield Inner(*found.span(), found[0].replace("-", ""))
+        if found[0].count("-") == 2:
+            first, second = found[0].find("-"), found[0].rfind("-")
+            start = found.start()
+            yield Inner(start, start + second, found[0][:second].replace("-", ""))
+            yield Inner(start + first + 1, found.end(), found[0][first + 1 :].replace("-", ""))
 
 
 def _humps(name: re.Match[str]) -> Iterator[Inner]:
@@ -565,7 +597,7 @@ def _vocabulary(lang: str | None) -> Vocabulary:
 
 #: Changes with every change of the tokens that a page has: an index of another version must be
 #: rebuilt.
-VERSION = 4
+VERSION = 5
 
 #: Marks a bigram that begins with a letter or digit of another script.
 LETTER = "ǀ"
@@ -593,6 +625,8 @@ _EAST = "\u3041-\u30ff\u4e00-\u9fff"
 _GLUE = re.compile(rf" (?:(?<=[a-z0-9] )(?=[{_EAST}])|(?<=[{_EAST}] )(?=[a-z0-9]))")
 _NOT_IN_GRAMS = re.compile(rf"[+#{MARKS}]+")
 _LETTERS = re.compile(rf"[^\x00-\x7f{CJK}{TRIGRAM}{SYMBOL}]")
+#: The sign of a long vowel that ends a word in katakana, which many leave out.
+_LONG_VOWEL = re.compile("(?<=[\u30a1-\u30fc]{3})\u30fc(?![\u30a1-\u30fc])")
 #: In bigrams of runs that are separated by line breaks: the two ends of a break.
 _BREAK = re.compile(r"\n \n. ", re.DOTALL)
 _BEFORE_LETTER = re.compile(rf" (?=[^\s{CJK}{SYMBOL}])")
@@ -723,6 +757,8 @@ def runs(text: str) -> list[str]:
     # Chinese punctuation is not normal; what is left after it mostly is, and known as such fast.
     found = "\n".join(_RUNS.findall(_GLUE.sub("", _INVISIBLE.sub("", text.casefold()))))
     clean = normal(found)
+    if "\u30fc" in clean:
+        clean = _LONG_VOWEL.sub("", clean)
     if clean != found:
         return _RUNS.findall(simplify(clean))
     return simplify(clean).split("\n") if clean else []
@@ -831,7 +867,9 @@ _ENDINGS = (
     *("ng", "os", "ous", "ss", "st", "te", "ty", "um", "ung"),
     *string.ascii_lowercase,
 )
-_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})
+_UMLAUTS = str.maketrans(
+    {"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "Å": "Aa"}
+)
 #: A name that is written without its umlaut: Mueller, Koeln.
 _NAME = re.compile(r"[A-Z]?[b-df-hj-np-tv-z]*([AaOoUu])e(?=[b-df-hj-np-tv-z])")
 #: French and Italian articles and the like, before the apostrophe; the English genitive.
@@ -841,6 +879,8 @@ _NOT = re.compile(
     r"^(ai|are|ca|could|did|do|does|had|has|have|is|must|need|should|was|were|wo|would)nt$",
     re.IGNORECASE,
 )
+#: A name with its number, between which pages put a blank: iso9001, oauth2.0.
+_NUMBERED = re.compile(r"^([A-Za-z]{2,20})(\d+(?:\.\d+)*)$")
 #: The number of a version, which pages write with and without a "v".
 _VERSION = re.compile(r"^([vV]?)(\d+(?:\.\d+)+(?:[-+.]\w+)*)$")
 
@@ -895,15 +935,21 @@ def _is_plain(form: Form) -> bool:
 
 def _spellings(text: str) -> list[str]:
     """`text`, and other ways to write it: e-mail as email, Müller as Mueller and back, l'hôtel
-    without its article, dont as don't, 2.4.1 as v2.4.1 and back."""
-    found = [text, text.translate(_UMLAUTS)]
+    without its article, dont as don't, 2.4.1 as v2.4.1 and back, iso9001 as ISO 9001."""
+    found = [text, text.translate(_UMLAUTS), re.sub("aa", "å", text, count=1, flags=re.IGNORECASE)]
+    found.append(_NUMBERED.sub(r"\1 \2", text))
     found += [_CLITICS.sub("", text), _NOT.sub(r"\1n't", text), text.replace("\u200c", " ")]
     found += [each.word for each in within(alike(text)) if each[:2] == (0, len(text))]
     if version := _VERSION.match(text):
         found.append(version[2] if version[1] else f"v{text}")
     if text[:1].isupper() and len(text) > 4 and " " not in text:
-        found.append(_NAME.sub(lambda name: name[0][:-1], text, count=1))
+        found.append(without_umlaut(text))
     return list(dict.fromkeys(found))
+
+
+def without_umlaut(word: str) -> str:
+    """A word as if the first two letters that may stand for an umlaut did: Muller of Mueller."""
+    return _NAME.sub(lambda name: name[0][:-1], word, count=1)
 
 
 def _form(pieces: Sequence[str], lang: str | None, prefix: bool) -> Form:

@@ -133,7 +133,8 @@ class _Text:
         self._inner: dict[str, list[tuple[int, int]]] | None = None
 
     def find(self, items: Iterable[Item]) -> Iterator[Occurrence]:
-        for number, item in enumerate(items):
+        numbered = ((number, each) for number, item in enumerate(items) for each in item.each)
+        for number, item in numbered:
             if item.field == "url":
                 continue
             literal = _literal(item.text)

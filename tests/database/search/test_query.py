@@ -72,6 +72,15 @@ def test_words_phrases_and_operators() -> None:
         ("happily*", ["happily*|happili|happil"]),
         ("intitle:foo inurl:“b c”", ["title:foo", "url:b c"]),
         ("word word WORD", ["word", "word"]),
+        ("Århus", ["arhus|aarhus"]),
+        ("Aarhus", ["aarhus|arhus"]),
+        ("iso9001 oauth2.0", ["iso9001|iso 9001", "oauth2 0|oauth 2 0"]),
+        ("HTML 5", ["html|html5", "5|html5"]),
+        ("oauth 2.0", ["oauth|oauth2 0", "2 0|v2 0|oauth2 0"]),
+        ("web sites -pages", ["web|websites|websit|webs", "sites|site|sit|websites|websit|webs"]),
+        ("10 20 in box 网 络", ["10", "20", "in", "box", "网*", "络*"]),
+        ('"red bull"~3 x', ["red bull", "x"]),
+        ('"http://x.y/z"', ["x y z"]),
     ],
 )
 def test_forms(text: str, expected: list[str]) -> None:
@@ -85,12 +94,33 @@ def test_words_in_quotes_or_with_a_plus_are_literal() -> None:
 
 
 def test_operators_have_the_names_of_other_engines() -> None:
-    query = parse("x language:fr filetype:pdf after:2026-01-31", ["en"], NOW)
+    query = parse("x language:fr filetype:pdf after:2026/1/31", ["en"], NOW)
     assert (query.lang, query.type, query.since) == ("fr", "pdf", "2026-01-31T00:00:00Z")
+    assert shown(parse("title:foo url:bar", ["en"], NOW).wanted) == ["title:foo", "url:bar"]
+    assert parse("lang:cn", ["en"], NOW).lang == "zh"
+
+
+def test_words_between_terms_are_operators() -> None:
+    query = parse('cats OR "dog food" AND birds NOT fish', ["en"], NOW)
+    assert shown(query.wanted) == ["cats|cat|dog food", "birds|bird"]
+    assert [item.text for item in query.wanted] == ["cats OR dog food", "birds"]
+    assert [item.text for item in query.unwanted] == ["fish"]
+    assert query.notes == ()
+    both = parse('"big cat" | "dog food"', ["en"], NOW).wanted[0]
+    assert both.literal and [each.text for each in both.each] == ["big cat", "dog food"]
+    # A phrase among others is not looked for as it was typed.
+    assert not query.wanted[0].literal
+
+
+@pytest.mark.parametrize("text", ["Portland OR", "NOT me", "TO BE OR NOT TO BE", "and/or x"])
+def test_operators_elsewhere_are_words(text: str) -> None:
+    query = parse(text, [], NOW)
+    assert [item.text for item in query.wanted] == list(dict.fromkeys(text.split()))
+    assert not query.unwanted
 
 
 def test_vietnamese_signs_may_be_left_out() -> None:
-    assert shown(parse("ha Hà", ["vi"], NOW).wanted) == ["ha|ǂha", "ha|hà"]
+    assert shown(parse("ha Hà", ["vi"], NOW).wanted) == ["ha|ǂha|haha|hahà", "ha|hà|haha|hahà"]
 
 
 def test_short_words_are_found_within_words_where_most_pages_are_chinese() -> None:
@@ -132,7 +162,6 @@ def test_filters(text: str, expected: Query) -> None:
 @pytest.mark.parametrize(
     ("text", "note"),
     [
-        ("cats OR dogs", "OR is a word here: pages are found that have all words"),
         ("lang:klingon cats", "lang:klingon is not known: it was left out"),
         ("since:2026-13-40 cats", "since:2026-13-40 is not known: it was left out"),
         ("site: cats", "site: is a word here: nothing follows it"),

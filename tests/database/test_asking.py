@@ -1,0 +1,109 @@
+"""What people type finds what pages say, in files and on servers alike."""
+
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from larbinpy.database.base import Finder, Found, Wish
+from larbinpy.database.search.query import parse
+from larbinpy.loop.clock import clock
+from tests.support.databasepages import prepared
+from tests.support.databases import Database
+from tests.support.finderpages import PATIENT, fill
+
+#: Pages by their paths: language and text.
+PAGES = {
+    "drinks": ("en", "Red Bull and Kit Kat on a web site. A pine apple, ISO 9001, Windows 11."),
+    "joined": ("en", "On this website: redbull, pineapple, iso9001. An apple pie."),
+    "codecs": ("en", "The H.264 codec of HTML5 and OAuth2.0, a Remote-robot-assisted tool."),
+    "zurich": ("en", "In Zürich, and by the O\u2018zbek border."),
+    "arhus": ("da", "Byen Århus ligger ved havet."),
+    "azeri": ("az", "Azərbaycan şəhərləri"),
+    "catala": ("ca", "La col·lecció de llibres"),
+    "ete": ("fr", "Un été chaud."),
+    "et": ("fr", "Les fleurs et les arbres."),
+    "hindi": ("hi", "हिन्दी में चाँद और ज़िंदगी"),
+    "hindi2": ("hi", "हिंदी में चांद और जिन्दगी"),
+    "urdu": ("ur", "کتاب اللہ کی رحمۃ ہے، مسئلہ"),
+    "arabic": ("ar", "هذا كتاب عن رحمة الله، مسيلة"),
+    "japan": ("ja", "サーバーを使う。澤田さんは廣島へ。コンピュータ"),
+    "japan2": ("ja", "サーバを使う。沢田さんは広島へ。コンピューター"),
+}
+
+
+@pytest.fixture(name="finder")
+def _finder(database: Database) -> Iterator[Finder]:
+    pages = [
+        prepared(f"http://a.test/{name}", text, lang=lang) for name, (lang, text) in PAGES.items()
+    ]
+    fill(database.where, pages)
+    with closing(database.finder(clock)) as finder:
+        yield finder
+
+
+def found(finder: Finder, typed: str) -> tuple[Found, set[str]]:
+    """The answer, and the names of the pages that have all of a query."""
+    answer = finder.search(parse(typed, finder.languages(), 0.0), Wish(n=50, limit=PATIENT))
+    names = {hit.url.rpartition("/")[2] for hit in answer.hits}
+    return answer, set() if answer.missing else names
+
+
+def test_words_in_other_spellings(finder: Finder) -> None:
+    expected = {
+        # In one and in two.
+        "web site": {"drinks", "joined"},
+        "red bull": {"drinks", "joined"},
+        "iso 9001": {"drinks", "joined"},
+        "iso9001": {"drinks", "joined"},
+        "windows11": {"drinks"},
+        "html 5": {"codecs"},
+        "html": {"codecs"},
+        "oauth 2.0": {"codecs"},
+        "h264": {"codecs"},
+        "robotassisted": {"codecs"},
+        # Letters that are typed for others.
+        "aarhus": {"arhus"},
+        "azerbaycan": {"azeri"},
+        "colleccio": {"catala"},
+        "o'zbek": {"zurich"},
+        "ozbek": {"zurich"},
+        "été": {"ete"},
+        "हिंदी": {"hindi", "hindi2"},
+        "हिन्दी": {"hindi", "hindi2"},
+        "चांद": {"hindi", "hindi2"},
+        "जिंदगी": {"hindi", "hindi2"},
+        "کتاب": {"urdu", "arabic"},
+        "رحمة": {"urdu", "arabic"},
+        "الله": {"urdu", "arabic"},
+        "サーバー": {"japan", "japan2"},
+        "コンピューター": {"japan", "japan2"},
+        "広島": {"japan", "japan2"},
+        "沢田": {"japan", "japan2"},
+        # Operators.
+        "pineapple OR zürich": {"joined", "zurich"},
+        '"red bull" OR "apple pie"': {"drinks", "joined"},
+        '"red bulls" OR "apple pie"': {"joined"},
+        "apple NOT pie": {"drinks"},
+        "apple AND pie": {"joined"},
+    }
+    assert {typed: found(finder, typed)[1] for typed in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected", "note"),
+    [
+        ("kitkat", {"drinks"}, "no page has kitkat: these have kit kat"),
+        ("zuerich border", {"zurich"}, "no page has zuerich: these have zurich"),
+        ("+kitkat", set(), ""),
+        ("kitkat border", set(), ""),
+    ],
+)
+def test_a_word_that_no_page_has_is_looked_for_as_pages_write_it(
+    finder: Finder, typed: str, expected: set[str], note: str
+) -> None:
+    answer, names = found(finder, typed)
+    assert names == expected
+    assert answer.notes == [note] * bool(note)
+    if expected:
+        assert all(hit.marks for hit in answer.hits)
