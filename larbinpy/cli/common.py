@@ -79,7 +79,7 @@ def _keywords(
 file_option = click.option(
     *("-c", "config_file"),
     metavar="FILE",
-    help="Configuration file [larbin.conf].",
+    help="Configuration file [larbin.conf]; - is standard input.",
     shell_complete=files,
 )
 set_option = click.option(

@@ -36,7 +36,7 @@ from larbinpy.cli.common import (
     seeds_in,
 )
 from larbinpy.cli.folder import folder_of, served, settings_of, url_of
-from larbinpy.config import Config, ConfigError, Given, in_environment
+from larbinpy.config import STANDARD_INPUT, Config, ConfigError, Given, in_environment
 from larbinpy.config.kinds import SEED
 from larbinpy.console.terminal.progress import make_progress
 from larbinpy.console.text import counted, grouped, roughly, size
@@ -292,6 +292,8 @@ def crawl(
             require(config.content_database)
         if nodes and config.revisit != "off":
             raise ConfigError("revisit and --nodes cannot be used together; see docs/revisits.md")
+        if nodes and given.config_file == STANDARD_INPUT:
+            raise ConfigError("each node reads the configuration: with --nodes, name a file")
         if nodes:
             arguments = [] if given.config_file is None else ["-c", given.config_file]
             arguments += ["-o", output_dir] if output_dir else []

@@ -12,6 +12,7 @@ from larbinpy.config.config import LIVE, MOST_DEPTH, SETTINGS, Config
 from larbinpy.config.grammar import ConfigError
 from larbinpy.config.sources import (
     DEFAULT_FILE,
+    STANDARD_INPUT,
     UNKNOWN,
     Given,
     Origins,
@@ -29,6 +30,7 @@ __all__ = [
     "LIVE",
     "MOST_DEPTH",
     "SETTINGS",
+    "STANDARD_INPUT",
     "UNKNOWN",
     "Config",
     "ConfigError",

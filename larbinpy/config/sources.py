@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any, NamedTuple
 
 from larbinpy.config.config import LIVE, SETTINGS, Config
@@ -52,6 +53,8 @@ _SEEN = (
     "a password there could be seen by other users of this machine; give the address in "
     "LARBINPY_JOIN or in the configuration file, or name a file with ?passwordFile=PATH"
 )
+#: The name of a file that stands for standard input.
+STANDARD_INPUT = "-"
 # Room for 100,000 seeds.
 _MAX_FILE = 10 << 20
 
@@ -114,7 +117,9 @@ def _values(
     defaults: Config,
 ) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    if path is not None or os.path.lexists(DEFAULT_FILE):
+    if path == STANDARD_INPUT:
+        found |= read(_standard_input(), "standard input", SETTINGS, report)
+    elif path is not None or os.path.lexists(DEFAULT_FILE):
         name = DEFAULT_FILE if path is None else path
         found |= read(_text(name), name, SETTINGS, report)
     for given in (_from_environment(environ, report), _from_overrides(overrides, report, defaults)):
@@ -140,6 +145,12 @@ def _consistent(config: Config) -> Config:
         raise ConfigError(str(error)) from None
     # A file written for Larbin, which has no maxWait, may set a longer waitDuration.
     return replace(config, max_wait=max(config.max_wait, config.wait_duration))
+
+
+@cache
+def _standard_input() -> str:
+    """The text of the standard input, which can be read once."""
+    return _text("/dev/stdin")
 
 
 def _text(name: str) -> str:
@@ -375,6 +386,11 @@ class Given(NamedTuple):
                     f" not kept; give it again, or --set {keyword}= to go on without it"
                 )
         file = earlier.config_file if self.config_file is None else self.config_file
+        if file == STANDARD_INPUT != self.config_file:
+            raise ConfigError(
+                "an earlier run had its configuration from standard input, which is not kept; give"
+                " it again with -c"
+            )
         before = self._left_of(earlier.pairs)
         # An empty text takes away what comes before it, so that of an earlier run comes first.
         pairs = [pair for pair in before if not pair[1]]

@@ -105,7 +105,8 @@ class Judge:
             return Judgement.KEEP
         # A sitemap that nothing names says nothing of the session.
         if url.is_named:
-            judgement, again = sessions.judge(page)
+            last = self._frontier.undecided <= 1
+            judgement, again = sessions.judge(page, last=last)
             if judgement is not Judgement.KEEP:
                 for each in again:
                     self._frontier.queue_again(each)

@@ -147,8 +147,8 @@ class SiteSessions(SiteLogins):
     def has(self, site: str) -> bool:
         return site in self._doors
 
-    def judge(self, page: Page) -> tuple[Judgement, Sequence[Url]]:
-        """Judge a reply of a site that has a login.
+    def judge(self, page: Page, *, last: bool = False) -> tuple[Judgement, Sequence[Url]]:
+        """Judge a reply of a site that has a login; `last` if no other one will come.
 
         With it come the URLs that may have been fetched after the session ended.
         """
@@ -156,7 +156,7 @@ class SiteSessions(SiteLogins):
         door = self._doors[url.site]
         if not page.status:
             return Judgement.KEEP, ()
-        standing = door.session.standing(page)
+        standing = door.session.standing(page, last=last)
         if standing is not Standing.OUT:
             if page.outcome is Outcome.SUCCESS:
                 door.gave = True

@@ -467,6 +467,11 @@ class Frontier:
         """Number of URLs whose outcome is not decided yet."""
         return self.sequencer.owed
 
+    @property
+    def undecided(self) -> int:
+        """As `owed`, without those that are only not logged yet."""
+        return self.owed - len(self._fetched) - len(self.lifecycle.decided)
+
     def queues(self) -> dict[str, int]:
         """URLs by the queue they are in."""
         return {

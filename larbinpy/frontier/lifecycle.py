@@ -668,7 +668,8 @@ class SiteLifecycle:
     def lost(self, page: Page, now: float, wall: float, *, last: bool) -> None:
         """Hold the URLs of a site whose session has ended until it has logged in again.
 
-        That of the reply goes to the tail, and the reply counts as no try, unless it is the `last`.
+        That of the reply goes first, as its next reply tells whether the session shows it; this one
+        counts as no try, unless it is the `last`.
         """
         if last:
             page.url.attempt += 1
@@ -681,6 +682,7 @@ class SiteLifecycle:
         elif site.state is not State.CLOSED:
             self.hold(site)
         if not last:
+            page.url.priority = True
             self.join(page.url, now)
 
     def opened(self, site: NamedSite, now: float) -> None:

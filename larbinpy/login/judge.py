@@ -350,7 +350,9 @@ def _query(href: str) -> set[tuple[str, str]]:
 #: Statuses of those who are not logged in: that of RFC 9110, and those of Laravel, IIS and ArcGIS
 #: for sessions and tokens that have expired.
 _ENDED = frozenset({HTTPStatus.UNAUTHORIZED.value, 419, 440, 498})
-#: Addresses that are remembered as refused with 403.
+#: Statuses of pages that a site hides from visitors, and of those that are not there.
+_HIDING = frozenset({HTTPStatus.NOT_FOUND.value, HTTPStatus.GONE.value})
+#: Addresses that are remembered as refused with 403, or hidden.
 _MOST_REFUSED = 10_000
 #: Addresses that have not come again after a 403, so that two of them in a row are needed.
 _PATIENCE = 3
@@ -395,13 +397,13 @@ class Judge:
         # Addresses that were taken for lost because of a 403, and have not come again.
         self._awaited: set[str] = set()
 
-    def standing(self, page: Page) -> Standing:
-        """The standing of a page of the crawl.
+    def standing(self, page: Page, *, last: bool = False) -> Standing:
+        """The standing of a page of the crawl; `last` if no other one will come.
 
         Without markers, a page is one of the session if its status is 2xx and nothing speaks
         against it.
         """
-        standing = self._standing(page)
+        standing = self._standing(page, last)
         self._is_fresh = False
         if standing is Standing.IN or (standing is not Standing.OUT and 200 <= page.status < 300):
             self._good += 1
@@ -416,7 +418,7 @@ class Judge:
         self._refusals = 0
         self._is_fresh = proven
 
-    def _standing(self, page: Page) -> Standing:
+    def _standing(self, page: Page, last: bool) -> Standing:
         target = next_of(page) or refresh_target(page)
         if target and self.login_pages.has(target) and not self.login_pages.has(page.url.href):
             return Standing.OUT
@@ -425,8 +427,8 @@ class Judge:
             return marked
         if page.status in _ENDED or self._is_login_page(page):
             return Standing.OUT
-        if page.status == HTTPStatus.FORBIDDEN:
-            return self._of_forbidden(page.url.href)
+        if page.status == HTTPStatus.FORBIDDEN or (self._good and self._may_hide(page, target)):
+            return self._of_forbidden(page.url.href, last)
         judged_by_marker = self._logged_in or self._logged_out
         is_good = 200 <= page.status < 300 and not judged_by_marker
         return Standing.IN if is_good else Standing.UNKNOWN
@@ -453,26 +455,38 @@ class Judge:
             return False
         return self.login_pages.only(page.url.href) or has_password_field(page)
 
-    def _of_forbidden(self, href: str) -> Standing:
-        """A 403 means a lost session, unless that is known to live.
+    def _may_hide(self, page: Page, target: str) -> bool:
+        """Whether sites answer visitors so where there is a page for others.
+
+        The target of a redirect is then the home page.
+        """
+        home = f"{page.url.site}/"
+        return page.status in _HIDING or (target == home and page.url.href != home)
+
+    def _of_forbidden(self, href: str, last: bool) -> Standing:
+        """A 403 or the like means a lost session, unless that is known to live.
 
         The more pages there are that this user may not see, the more of them in a row are needed;
         and while some that may be such pages have not come again. If the session has really
         ended, they come in a row, and the first of them are fetched again: they are not confirmed.
+        No more will come after the last one, which does for a row.
         """
         was_refused = href in self._refused
-        self._refused.add(href)
-        if self._good and (was_refused or self._is_fresh):
+        is_row = last and self._refusals > 0
+        if self._good and not is_row and (was_refused or self._is_fresh):
             self._awaited.discard(href)
             self._forbidden += 1
             return Standing.UNKNOWN
         awaited = len(self._awaited)
         doubts = (awaited >= _PATIENCE) + awaited // _FEW
         row = min(max(self._forbidden, doubts), _LONGEST_ROW)
-        if self._good and self._refusals < row:
+        if self._good and not is_row and self._refusals < row:
             self._refusals += 1
+            if row == _LONGEST_ROW:
+                self._refused.add(href)
             return Standing.UNKNOWN
         self._refusals = 0
+        self._refused.add(href)
         self._awaited.add(href)
         return Standing.OUT
 

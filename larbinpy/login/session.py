@@ -264,12 +264,12 @@ class Session:
             return True
         return self._judge.login_pages.only(href)
 
-    def standing(self, page: Page) -> Standing:
-        """The standing of a page of the crawl.
+    def standing(self, page: Page, *, last: bool = False) -> Standing:
+        """The standing of a page of the crawl; `last` if no other one will come.
 
         A page that came in no session, and is none for certain, is OUT: it is fetched again.
         """
-        standing = self._judge.standing(page)
+        standing = self._judge.standing(page, last=last)
         if standing is Standing.UNKNOWN and self.state is not SessionState.IN:
             return Standing.OUT
         return standing

@@ -1,5 +1,7 @@
 """`larbinpy check-config`."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,14 @@ def test_each_error_is_a_line(tmp_path: Path) -> None:
         f"{conf}:1",
         f"{conf}:2",
     ]
+
+
+def test_the_file_may_be_standard_input() -> None:
+    command = [sys.executable, "-m", "larbinpy", "check-config", "-", "--changed"]
+    found = subprocess.run(command, input=b"limitPage 7\n", stdout=subprocess.PIPE, check=True)
+    assert found.stdout.split()[:2] == [b"limitPage", b"7"]
+    wrong = subprocess.run(command[:-1], input=b"\nnonsense\n", stderr=subprocess.PIPE)
+    assert (wrong.returncode, b"standard input:2: unknown" in wrong.stderr) == (2, True)
 
 
 def test_set_and_environment_override_the_file(

@@ -56,6 +56,14 @@ def test_what_is_given_now_replaces_it_key_by_key_and_is_kept_in_turn() -> None:
     assert gone_on(options(), first, options(("limitPage", ""))).limit_page == 0
 
 
+def test_standard_input_is_not_kept() -> None:
+    first = options(("limitPage", "30"), file="-")
+    with pytest.raises(ConfigError, match="from standard input, which is not kept"):
+        options().over(as_saved(first))
+    assert options(file="a.conf").over(as_saved(first)).config_file == "a.conf"
+    assert options(file="-").over(as_saved(first)).config_file == "-"
+
+
 def test_the_command_line_of_all_runs_is_stronger_than_their_environment(tmp_path: Path) -> None:
     """As within one run; and a file is the weakest of all."""
     file = tmp_path / "my.conf"

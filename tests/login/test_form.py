@@ -509,7 +509,15 @@ def test_307_sends_the_body_again_on_the_same_origin() -> None:
     assert asks[2] == replace(asks[1], href=f"{SITE}/v2")
 
 
-GET = SIMPLE.replace("method=post", "method=get")
+@pytest.mark.parametrize("how", ["method=get", "method=GET", ""])
+def test_a_form_that_is_sent_in_an_address(how: str) -> None:
+    """As browsers send it; fields that the form lacks are not added."""
+    form = SIMPLE.replace("method=post", how) + ("<script></script>" if how else "")
+    login = replace(LOGIN, fields={"else": "secret"})
+    asks, _ = exchange(steps(login), reply(PAGE, form), DONE)
+    assert asks[1:] == [Ask(f"{PAGE}?u=me&p=p%26%3D%2B%C3%A4%22%25")]
+
+
 FAILURES: dict[str, tuple[list[Page], str]] = {
     "no form": ([reply(PAGE, "<p>Hello")], "the login page has no form with one password field"),
     "404": ([reply(PAGE, "", 404)], "no form with one password field (status 404)"),
@@ -520,7 +528,11 @@ FAILURES: dict[str, tuple[list[Page], str]] = {
         "no reply to a request of the login at http://a.test: connection refused",
     ),
     "nothing after the form": ([reply(PAGE, SIMPLE), silence(PAGE)], "no reply to a request"),
-    "GET": ([reply(PAGE, GET)], "the form would send the password in an address (method GET)"),
+    "a form that a script sends": (
+        [reply(PAGE, SIMPLE.replace("method=post", "") + "<script src=x></script>")],
+        "the form names no method, so a script sends it; without that, the password would be in an "
+        "address. A hook can log in",
+    ),
     "no name": (
         [reply(PAGE, "<form method=post><input name=u><input type=password></form>")],
         "the password field of the form has no name; a script sends it",

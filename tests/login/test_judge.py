@@ -1,7 +1,7 @@
 """Whether a page is one of a session."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import pytest
 from hypothesis import given
@@ -213,7 +213,7 @@ def test_a_site_with_many_forbidden_pages_costs_few_logins(between: int, proven:
         requests += 1
         if mine.standing(page) is OUT:
             logins += 1
-            waiting += [page, *unconfirmed]
+            waiting = [page, *waiting, *unconfirmed]
             unconfirmed.clear()
             mine.logged_in(proven)
         else:
@@ -233,6 +233,50 @@ def test_a_loss_is_seen_even_on_such_a_site(forbidden: int) -> None:
     mine.standing(reply(PAGE, "x"))
     standings = [mine.standing(page) for page in refusals(30, first=1000)]
     assert standings.index(OUT) <= min(forbidden, 20)
+
+
+#: Replies of a site to those whose session has ended; some sites do not show that there is a page.
+HIDING = {
+    "403": lambda href: reply(href, "", 403),
+    "404": lambda href: reply(href, "<p>no", 404),
+    "410": lambda href: reply(href, "", 410),
+    "home": lambda href: redirect(href, "/"),
+}
+
+
+@pytest.mark.parametrize("markers", [{}, {"logged_in": "Log out"}])
+@pytest.mark.parametrize("hide", HIDING.values(), ids=HIDING)
+def test_pages_that_a_site_hides_from_visitors(
+    hide: Callable[[str], Page], markers: dict[str, str]
+) -> None:
+    mine = judge(**markers)
+    assert mine.standing(reply(PAGE, "Log out")) is IN
+    hidden = hide(f"{SITE}/hidden")
+    assert mine.standing(hidden) is OUT
+    # It comes first after the next login, which shows that it is not there.
+    mine.logged_in(proven=True)
+    assert mine.standing(hidden) is UNKNOWN
+    # So one more page alone says nothing; two in a row do.
+    assert mine.standing(hide(f"{SITE}/a")) is UNKNOWN
+    assert mine.standing(hide(f"{SITE}/b")) is OUT
+
+
+def test_a_page_that_is_not_there_before_any_page() -> None:
+    """Not every site has the seeds of the user."""
+    assert judge().standing(reply(PAGE, "", 404)) is UNKNOWN
+    assert judge().standing(redirect(f"{SITE}/", "/")) is UNKNOWN
+
+
+def test_the_last_page_ends_a_row() -> None:
+    mine = judge()
+    mine.standing(reply(PAGE, "x"))
+    for number in range(5):
+        mine.standing(reply(f"{SITE}/{number}", "", 404))
+        mine.standing(reply(PAGE, "x"))
+    assert mine.standing(reply(f"{SITE}/a", "", 404)) is UNKNOWN
+    assert mine.standing(reply(f"{SITE}/b", "", 404), last=True) is OUT
+    mine.logged_in(proven=True)
+    assert mine.standing(reply(f"{SITE}/b", "", 404), last=True) is UNKNOWN
 
 
 # The addresses of login pages.

@@ -117,7 +117,7 @@ class Form:
 
     #: Canonical URL to which it is sent, as the button says; None if that cannot be fetched.
     action: str | None
-    #: "get" or "post".
+    #: "get" or "post"; "script" for one that names none, on a page with scripts, which may send it.
     method: str
     enctype: str
     #: The encoding of its entries, by its WHATWG name.
@@ -244,15 +244,17 @@ def _form(
     buttons = [each for each in read if each.kind in _SUBMITS]
     button = choose(buttons) if buttons else None
     pressed = button or Control("", "submit", ())
-    method = _chosen(pressed.method, element.attr("method"), "get").lower()
+    method = _chosen(pressed.method, element.attr("method"), "").lower()
     if method == "dialog":
         return None
+    if method not in ("get", "post"):
+        method = "script" if tree.select_one("script") is not None else "get"
     action = _chosen(pressed.action, element.attr("action"), "").strip()
     enctype = _chosen(pressed.enctype, element.attr("enctype"), "").lower()
     # An address without text is that of the page, whatever its base.
     return Form(
         resolve(action, base) if action else page,
-        "post" if method == "post" else "get",
+        method,
         enctype,
         _encoding(element.attr("accept-charset"), tree.encoding),
         read,
@@ -366,9 +368,11 @@ def steps(login: Login) -> Steps:
     if form is None:
         status = f" (status {page.status})" if page.status != 200 else ""
         raise LoginFailed(f"the login page has no form with one password field{status}")
-    if form.method != "post":
-        # Addresses are shown and logged.
-        raise LoginFailed("the form would send the password in an address (method GET)")
+    if form.method == "script":
+        raise LoginFailed(
+            "the form names no method, so a script sends it; without that, the password would be "
+            "in an address. A hook can log in"
+        )
     yield from _send(page, form, login)
     return Grant()
 
@@ -425,12 +429,12 @@ def _likeness(form: Form, field: Control) -> int:
 def _misfit(form: Form, login: Login) -> tuple[bool, int, bool]:
     """What speaks against a form; visitors of a site may have written it.
 
-    Whether it may not be sent, the number of fields of loginFile that it lacks, and whether it
-    lacks one for the user.
+    Whether it may not be sent, or not as a body; the number of fields of loginFile that it lacks;
+    and whether it lacks one for the user.
     """
-    is_refused = form.method != "post" or not _may_have(form, login)
+    is_doubtful = form.method != "post" or not _may_have(form, login)
     lacking = login.fields.keys() - {each.name for each in form.controls}
-    return is_refused, len(lacking), bool(login.user) and user_field(form) is None
+    return is_doubtful, len(lacking), bool(login.user) and user_field(form) is None
 
 
 def _may_have(form: Form, login: Login) -> bool:
@@ -457,8 +461,8 @@ def _filled(form: Form, login: Login) -> list[tuple[str, str]]:
         if not password.name:
             raise LoginFailed("the password field of the form has no name; a script sends it")
         values[password.name] = login.password
-    # Addresses are shown and logged: fields of another form are left to that.
-    own = login.fields if form.method != "get" else {each.name for each in form.controls}
+    # Addresses are logged by servers: fields of another form are left to that.
+    own = login.fields if form.method == "post" else {each.name for each in form.controls}
     values |= {name: value for name, value in login.fields.items() if name in own}
     entries = []
     for name, value in form.entries():
@@ -485,7 +489,7 @@ def _send(page: Page, form: Form, login: Login) -> Generator[Ask, Page, Page]:
             f"also = {named} in loginFile"
         )
     entries = _filled(form, login)
-    if form.method == "get":
+    if form.method != "post":
         href = resolve(f"?{urlencoded(entries, form.codec)}", action)
         if href is None:
             raise LoginFailed("the form makes an address that is too long")
