@@ -331,7 +331,7 @@ class Round:
 
     def ask(self, wall: float) -> DueAsk | None:
         """The question to the database, if there is one to be asked now."""
-        if self._asked is not None or self.over:
+        if self._asked is not None:
             return None
         if not self._visits and self._allowance.ends(found=True):
             self.over = True

@@ -158,6 +158,109 @@ def test_a_host_with_many_open_pages_is_left_out() -> None:
     assert round_.ask(42.0) is not None
 
 
+def due(host: str, *numbers: int) -> list[DuePage]:
+    return [DuePage(f"http://{host}/{n}", 0, None, timestamp(n), n) for n in numbers]
+
+
+def visited(visits: Visits, pages: list[DuePage]) -> None:
+    """The pages are visited, and the database has that."""
+    for page in pages:
+        visits.recorded(page.url, 0)
+    visits.taken(1)
+
+
+def test_a_budget_that_is_spent_ends_a_round_once_the_database_has_all_visits() -> None:
+    database = Database(5, OneRound(2))
+    first, second = database.turn()
+    for url, records in ((first, 0), (second, 1), (None, 2)):
+        database.visits.taken(records)
+        database.now += 60.0
+        assert database.turn() == []
+        assert database.round.over == (url is None)
+        if url is not None:
+            database.visits.recorded(url, records)
+
+
+def test_a_look_goes_on_as_soon_as_there_is_room() -> None:
+    visits = Visits(most=3)
+    round_ = Round(Endless(0), visits)
+    pages = due("a.test", 1, 2, 3, 4)
+    for wall in (1000.0, 1060.0, 1120.0):
+        ask = round_.ask(wall)
+        assert ask is not None and (ask.after, ask.most) == (None, 3)
+        assert round_.answer(pages[:3], wall) == pages[:3]
+        assert round_.ask(wall) is None
+        visited(visits, pages[:2])
+        ask = round_.ask(wall)
+        assert ask is not None and (ask.after, ask.most) == (pages[2].place, 2)
+        assert round_.answer(pages[3:], wall) == pages[3:]
+        visited(visits, pages[2:])
+        # Not at once: the database would be asked in each turn.
+        assert round_.ask(wall + 0.9) is None
+
+
+def test_one_page_of_a_budget_is_visited() -> None:
+    round_ = Round(OneRound(1), Visits())
+    ask = round_.ask(1000.0)
+    assert ask is not None and ask.most == 1
+
+
+def test_only_a_look_from_the_first_page_on_ends_a_round() -> None:
+    """Later ones may have become due before the place where another look went on."""
+    visits = Visits(most=2)
+    round_ = Round(OneRound(0), visits)
+    pages = due("a.test", 1, 2)
+    assert round_.ask(1000.0)
+    round_.answer(pages, 1000.0)
+    visited(visits, pages)
+    ask = round_.ask(1000.0)
+    assert ask is not None and ask.after == pages[1].place
+    round_.answer([], 1000.0)
+    assert not round_.over
+    assert round_.ask(1009.0) is None
+    ask = round_.ask(1010.0)
+    assert ask is not None and ask.after is None
+    round_.answer([], 1010.0)
+    assert round_.over
+
+
+def test_a_look_that_found_pages_is_not_the_last_one() -> None:
+    """Even if all of them are under way, or done by now."""
+    round_ = Round(OneRound(0), Visits())
+    pages = due("a.test", 1)
+    assert round_.ask(1000.0)
+    round_.answer(pages, 1000.0)
+    assert not round_.over
+
+
+def test_a_look_that_left_out_a_host_is_followed_by_another_when_half_is_done() -> None:
+    visits = Visits(most=12, by_host=10)
+    round_ = Round(Endless(0), visits)
+    slow, other = due("slow.test", *range(10)), due("a.test", 20, 21)
+    assert round_.ask(1.0)
+    round_.answer(slow, 1.0)
+    # Ten seconds later the host is left out, in the first batch of two.
+    ask = round_.ask(11.0)
+    assert ask is not None and (ask.most, ask.without) == (2, ["slow.test"])
+    round_.answer(other, 11.0)
+    visited(visits, slow[:3])
+    ask = round_.ask(11.0)
+    assert ask is not None and (ask.after, ask.without) == (other[1].place, [])
+    # Nine visits are under way.
+    round_.answer([], 11.0)
+    visited(visits, slow[3:7])
+    assert round_.ask(12.0) is None
+    visited(visits, slow[7:8])
+    ask = round_.ask(12.0)
+    assert ask is not None and (ask.after, ask.without) == (None, [])
+    # This one leaves out nothing, so that all visits have to be done.
+    round_.answer([], 12.0)
+    visited(visits, slow[8:])
+    assert visits.open == 2 and round_.ask(13.0) is None
+    visited(visits, other)
+    assert round_.ask(13.0) is not None
+
+
 def test_a_killed_round_goes_on_as_it_was_saved() -> None:
     database = Database(300, OneRound(250))
     database.turn()
