@@ -5,10 +5,12 @@ import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from larbinpy.cli.nodes.node import NodeProcess, NodeStart, earlier_end
+from larbinpy.cli.nodes import node
+from larbinpy.cli.nodes.node import NodeEnd, NodeProcess, NodeStart, earlier_end
 from larbinpy.loop.poller import Poller
 
 
@@ -113,3 +115,80 @@ def test_the_report_of_its_last_start_counts(world: World, tmp_path: Path) -> No
     world.run("raise SystemExit(11)", 0.0)
     assert world.node.end().report == {}
     assert earlier_end(tmp_path / "report.json") is None
+
+
+class Process:
+    """A process that ends when the test says so."""
+
+    def __init__(self, poller: Poller, command: list[str], **given: Any) -> None:
+        self.command = command
+        self.given = given
+        self.status: int | None = None
+        self.pid = 4711
+        self.signals: list[int] = []
+
+    def signal(self, number: int) -> None:
+        self.signals.append(number)
+
+    def wait(self) -> int:
+        self.status = -9
+        return self.status
+
+
+def test_a_node_from_its_first_start_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(node, "Child", Process)
+    said: list[str] = []
+    unused: Any = None
+    report = tmp_path / "report.json"
+    one = NodeProcess("7", lambda run: list(map(str, run)), {"A": "b"}, report, unused, said.append)
+    # It is due from the beginning, and is no process yet.
+    assert (one.pid, one.over, one.due) == (None, False, float("-inf"))
+    one.signal(signal.SIGTERM)
+    one.kill()
+    one.step(0.0, stops=False)
+    assert one.end() == NodeEnd("7", -9, 0, {})
+    one.start(10.0, seeds=True)
+    child: Any = one._child
+    assert child.command == ["7", str(report), "True", "True"]
+    assert child.given.pop("say")("larbinpy: hello") is None
+    assert said == ["7: hello"]
+    assert child.given == {"at_death": signal.SIGKILL, "holds": (), "variables": {"A": "b"}}
+    # While it runs, it is neither over nor given up.
+    one.give_up()
+    one.step(11.0, stops=False)
+    one.signal(signal.SIGHUP)
+    assert (one.pid, one.over, one.due) == (4711, False, float("inf"))
+    assert (child.signals, one.end().status) == ([signal.SIGHUP], -9)
+    # Its end counts once it was noticed, and its death leads to another start.
+    child.status = 1
+    assert (one.pid, one.over) == (None, False)
+    one.step(12.0, stops=False)
+    assert (one.over, one.due, one.end().status) == (False, 13.0, 1)
+    one.step(12.5, stops=False)
+    assert one.due == 13.0
+    one.start(13.0, seeds=False)
+    child = one._child
+    assert child.command == ["7", str(report), "False", "False"]
+    report.write_text('{"stop_reason": "stopped"}')
+    one.kill()
+    assert child.signals == [signal.SIGKILL]
+    one.step(14.0, stops=False)
+    assert one.due == 16.0
+    # Nobody needs it any more.
+    one.give_up()
+    assert one.over
+    assert one.end() == NodeEnd("7", -9, 2, {"stop_reason": "stopped"})
+    assert one.end().reason == "stopped"
+
+
+def test_the_end_of_a_node_of_an_earlier_run(tmp_path: Path) -> None:
+    (tmp_path / "3").mkdir()
+    report = tmp_path / "3" / "report.json"
+    assert earlier_end(report) is None
+    report.write_text("torn")
+    assert earlier_end(report) is None
+    found = {"exit_code": 11, "stop_reason": "stopped"}
+    report.write_text(json.dumps(found))
+    assert earlier_end(report) == NodeEnd("3", 11, 0, found)

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from larbinpy.cli.nodes import redis_server
 from larbinpy.cli.nodes.redis_server import RedisServer, running_in
 from larbinpy.errors import UserError
 from larbinpy.loop.poller import Poller
@@ -144,3 +145,130 @@ def test_one_that_was_killed_left_no_reason(tmp_path: Path, poller: Poller) -> N
     log = tmp_path / "redis" / "log"
     assert server.reason == f"it was killed by SIGKILL ({log} has its log)"
     server.stop()
+
+
+@pytest.mark.parametrize(
+    ("there", "name"),
+    [
+        (("redis-server", "valkey-server"), "redis-server"),
+        (("valkey-server",), "valkey-server"),
+        ((), None),
+    ],
+)
+def test_redis_is_taken_before_valkey(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: tuple[str, ...], name: str | None
+) -> None:
+    unused: Any = None
+    monkeypatch.setattr("shutil.which", lambda name: f"/bin/{name}" if name in there else None)
+    if name is None:
+        with pytest.raises(UserError, match=r"^--nodes needs a Redis: .* --join redis://HOST/NAME"):
+            RedisServer(unused, tmp_path)
+    else:
+        assert RedisServer(unused, tmp_path).name == name
+
+
+@pytest.mark.parametrize(
+    ("name", "fits"),
+    [
+        ("x" * 100, True),
+        ("x" * 101, False),
+        ("\u00e9" * 50, True),
+        ("\u00e9" * 50 + "x", False),
+        ("a?b", False),
+    ],
+    ids=["long", "too long", "bytes", "too many bytes", "mark"],
+)
+def test_a_socket_needs_a_path_that_the_system_and_its_address_can_have(
+    monkeypatch: pytest.MonkeyPatch, name: str, *, fits: bool
+) -> None:
+    """107 bytes; the shorter one of its two paths counts."""
+    unused: Any = None
+    monkeypatch.setattr("shutil.which", lambda name: "/bin/redis-server")
+    monkeypatch.chdir("/tmp")
+    if fits:
+        assert RedisServer(unused, Path(name)).address == f"unix:{name}/socket?crawl=crawl"
+    else:
+        with pytest.raises(UserError, match="no path for a socket; set a shorter stateDir"):
+            RedisServer(unused, Path(name))
+
+
+class Process:
+    """A server that ends after so many turns of the loop; its loop, too."""
+
+    def __init__(self, turns: int) -> None:
+        self.status: int | None = None
+        self.signals: list[int] = []
+        self.waits: list[float] = []
+        self._turns = turns
+
+    def signal(self, number: int) -> None:
+        self.signals.append(number)
+
+    def wait(self, seconds: float = 0.0) -> None:
+        if self.signals[-1] == signal.SIGKILL:
+            return
+        self.waits.append(seconds)
+        if len(self.waits) == self._turns:
+            self.status = 0
+
+
+@pytest.mark.parametrize(("turns", "waited"), [(3, 3), (300, 200)])
+def test_one_that_writes_its_data_has_20_seconds_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, turns: int, waited: int
+) -> None:
+    monkeypatch.setattr("shutil.which", lambda name: "/bin/redis-server")
+    process: Any = Process(turns)
+    server = RedisServer(process, tmp_path)
+    server.stop()
+    assert process.signals == []
+    server._child = process
+    server.stop()
+    assert (process.waits, process.signals) == ([0.1] * waited, [signal.SIGTERM, signal.SIGKILL])
+
+
+def test_how_a_server_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Any] = []
+
+    def child(poller: Any, command: list[str], **given: Any) -> Any:
+        given["log"].write(b"new\n")
+        made.extend((command, given))
+        return SimpleNamespace(status=None, pid=7)
+
+    monkeypatch.setattr(redis_server, "Child", child)
+    monkeypatch.setattr("shutil.which", lambda name: "/bin/redis-server")
+    (tmp_path / "redis").mkdir(mode=0o755)
+    (tmp_path / "redis" / "log").write_text("old\n")
+    unused: Any = None
+    server = RedisServer(unused, tmp_path / "redis", (5, 6))
+    assert server.status is None
+    server.start()
+    assert (server.pid, server.status) == (7, None)
+    assert (tmp_path / "redis").stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "redis" / "log").read_text() == "old\nnew\n"
+    [command, given] = made
+    assert command[0] == "/bin/redis-server"
+    options = dict(zip(command[1::2], command[2::2], strict=True))
+    assert {name: options[f"--{name}"] for name in ("port", "appendfsync", "save")} == {
+        "port": "0",
+        "appendfsync": "everysec",
+        "save": "",
+    }
+    assert (given["at_death"], given["holds"]) == (signal.SIGTERM, (5, 6))
+    assert given["folder"] == str(tmp_path / "redis")
+
+
+def test_a_server_that_does_not_listen_is_waited_for_until_a_stop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shutil.which", lambda name: "/bin/redis-server")
+    waits: list[float] = []
+    loop: Any = SimpleNamespace(wait=waits.append)
+    server = RedisServer(loop, tmp_path)
+    ended: Any = SimpleNamespace(status=None)
+    server._child = ended
+    with pytest.raises(KeyboardInterrupt):
+        server.wait(lambda: len(waits) > 6)
+    assert max(waits) < 0.1
+    ended.status = 1
+    with pytest.raises(UserError, match=r"^redis-server did not start: it died with status 1"):
+        server.wait(never)
