@@ -210,6 +210,12 @@ def test_a_page_keeps_a_name_that_opens_and_no_other(catalog: Catalog, names: Mi
     assert names.allotted(page) == "h/other.html"
     page = put_at(catalog, names, "http://h/a", "h/a.png")
     assert names.allotted(page) == "h/a.html"
+    # One that it was given because the plainest was not free.
+    headers = [("content-type", "image/png")]
+    image = Entry("http://h/i.jpeg", "h/i.jpeg#file", headers, None, b"x", None, 1)
+    catalog.put(image)
+    assert names.plainest(image) == "h/i.jpeg"
+    assert names.allotted(image) == "h/i.jpeg#file"
     names.tree.write("h/c.html/d", b"x")
     folder = replace(page, url="http://h/c", path="h/c.html")
     catalog.put(folder)

@@ -42,7 +42,8 @@ def test_a_start_page_is_called_by_its_title_or_its_url(tmp_path: Path) -> None:
 def test_a_kill_before_the_page_is_written_leaves_it_larbinpys(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    refresh(tmp_path, "<title>One</title>")
+    for title in ("Zero", "One"):
+        refresh(tmp_path, f"<title>{title}</title>")
     write = Tree.write
     noted: list[tuple[str]] = []
 

@@ -431,6 +431,9 @@ def test_as_many_folders_are_kept_as_leave_room_for_a_name() -> None:
     for length, kept in ((210, 13), (209, 13), (211, 12)):
         folders = "/".join(["f" * length] * 16)
         assert len(locate(f"http://h/{folders}/{'n' * MAX_NAME}").folders) == kept
+    # All of a path that is not too long.
+    folders = "/".join(["f" * 209] * 14)
+    assert len(locate(f"http://h/{folders}/n").folders) == 14
 
 
 @pytest.mark.parametrize(

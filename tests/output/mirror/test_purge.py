@@ -2,12 +2,14 @@
 
 import errno
 import os
+import sqlite3
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from larbinpy.output.mirror.catalog import Catalog, Entry, Refreshed, digest_of
+from larbinpy.output.mirror.catalog import NAME, Catalog, Entry, Refreshed, digest_of
 from larbinpy.output.mirror.gone import GonePages, Removal, Unasked, failed_starts
 from larbinpy.output.mirror.tree import Originals, Tree
 from larbinpy.page import Outcome, Page
@@ -226,6 +228,28 @@ def test_what_could_not_be_removed_at_the_start_is_told_in_the_end(
             pass
     assert mirror.account.spared(9) == [(path, "not permitted")]
     assert mirror.catalog.purging() == [(path, f"{START}a")]
+
+
+def test_a_page_is_forgotten_before_its_file_is_removed(
+    mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a kill the catalog must not name a file that is gone."""
+    refreshed(mirror, [f"{START}a"], kept=1)
+    seen = []
+
+    def refuse(tree: Tree, paths: Iterable[str]) -> dict[str, str]:
+        if paths := list(paths):
+            with closing(sqlite3.connect(mirror.root / NAME)) as other:
+                seen.append(other.execute("SELECT url FROM page ORDER BY url").fetchall())
+        return dict.fromkeys(paths, "refused")
+
+    monkeypatch.setattr(Tree, "purge", refuse)
+    mirror.purge()
+    assert seen == [[(START,), (f"{START}kept0",)]]
+    # It is noted that it was not removed after all.
+    assert mirror.account.counts()["purged"] == 0
+    assert ("h/a", "refused") in mirror.account.spared(9)
+    assert ("h/a", f"{START}a") in mirror.catalog.purging()
 
 
 def test_a_page_that_is_linked_after_all_is_not_gone(mirror: Mirror) -> None:

@@ -15,6 +15,7 @@ from larbinpy.url import Url
 from tests.support.contexts import make_context
 
 START = "http://h/"
+FETCHED_IN_TURN = (Refreshed.NEW, Refreshed.UNCHANGED, Refreshed.CHANGED)
 
 
 @pytest.fixture
@@ -136,6 +137,27 @@ def test_a_start_page_without_links_is_remembered_until_it_has_some(
     for body in (linked, bare):
         mirror.loaded(page(body, f"{START}q", via=START))
     assert account(mirror).is_emptied(f"{START}q")
+
+
+def test_a_start_page_whose_copy_is_lost_has_lost_no_links(
+    mirror: BrowsableMirror, tmp_path: Path
+) -> None:
+    mirror.loaded(page("<a href=/a>x</a>"))
+    [original] = (tmp_path / ".larbinpy-originals").rglob("??????????????")
+    original.unlink()
+    mirror.loaded(page("<p>bare"))
+    assert not account(mirror).is_emptied(START)
+
+
+def test_a_copy_of_a_page_is_what_that_is(mirror: BrowsableMirror) -> None:
+    index = f"{START}index.html"
+    found = []
+    for body in ("one", "one", "two"):
+        mirror.begin()
+        for url in (index, START):
+            mirror.loaded(page(body, url))
+        found.append((account(mirror).kind(index), account(mirror).kind(START)))
+    assert found == [(kind, kind) for kind in FETCHED_IN_TURN]
 
 
 def test_only_headers_that_describe_a_page_are_kept(mirror: BrowsableMirror) -> None:
