@@ -1,8 +1,9 @@
 """Texts of links: distinct, bounded, not lost."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -103,6 +104,51 @@ def test_the_table_keeps_texts_of_pages_and_forgets_others(tmp_path: Path) -> No
         "SELECT count(*) FROM anchor WHERE target NOT IN (SELECT key FROM page)"
     ).fetchone()[0]
     assert others < 1000  # of 7,680
+    base.close()
+
+
+class Counting:
+    """A connection that counts the ranges that are looked through for texts of no page."""
+
+    def __init__(self, base: Any) -> None:
+        self._base = base
+        self.looks = 0
+        self.executemany = base.executemany
+
+    def execute(self, statement: str, arguments: Sequence[Any] = ()) -> Any:
+        self.looks += statement.startswith("DELETE FROM anchor")
+        return self._base.execute(statement, arguments)
+
+
+@pytest.mark.parametrize(
+    ("pages", "least", "looks", "left"),
+    [
+        # All are of pages: one look through them, and none before there is an eighth more.
+        (500, 0, 4096, 500),
+        # Half of them go; then one look shows that the rest are of pages.
+        (250, 0, 8192, 250),
+        (0, 0, 2049, 0),
+        (0, 499, 2049, 0),
+        (0, 500, 0, 500),
+    ],
+)
+def test_texts_of_no_page_are_looked_for_as_long_as_there_are_some(
+    tmp_path: Path, pages: int, least: int, looks: int, left: int
+) -> None:
+    base = connect(tmp_path / "it.db", write=True)
+    base.execute("BEGIN")
+    columns = "key, url, host, fetched, first_seen, changed, visits, changes"
+    counting = Counting(base)
+    anchors = Anchors(counting, a_page=0, least=least)
+    # All in the slice and in the range of 0.
+    for key in range(pages):
+        base.execute(f"INSERT INTO page ({columns}) VALUES (?, '', 1, '', '', '', 1, 0)", (key,))
+    anchors.add([Anchor(target, "text") for target in range(500)])
+    while anchors.settle():
+        pass
+    assert counting.looks == looks
+    assert base.execute("SELECT count(*) FROM anchor").fetchone() == (left,)
+    assert base.execute("SELECT value FROM meta WHERE key = 'anchors'").fetchone() == (left,)
     base.close()
 
 
