@@ -13,6 +13,7 @@ from larbinpy.database.base import FIELDS, Address, AllOf, AnyOf, DatabaseError,
 from larbinpy.database.mysql import server
 from larbinpy.database.mysql.index import (
     Frequencies,
+    ServerIndex,
     ServerIndexing,
     Term,
     beginning,
@@ -39,9 +40,20 @@ from larbinpy.database.mysql.server import (
     translated,
     turn,
 )
-from larbinpy.database.mysql.tables import _half, _short, _short_more, _short_text
+from larbinpy.database.mysql.tables import (
+    TABLES,
+    ServerCare,
+    ServerReading,
+    _fitted,
+    _half,
+    _short,
+    _short_more,
+    _short_text,
+)
 from larbinpy.database.preparation import Packed
-from larbinpy.database.search.query import Form, Item
+from larbinpy.database.ranking import Late, Matches
+from larbinpy.database.search.query import Form, Item, Query
+from tests.support.databasepages import prepared
 
 AGAINST = "MATCH(ft.words) AGAINST(? IN BOOLEAN MODE)"
 LOCATED = "LOCATE(?, ft.words) > 0"
@@ -512,3 +524,220 @@ def test_the_ways_to_connect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert options("mysql://localhost/n") == by_socket
     assert options("mysql://localhost:3306/n") == {**named, "host": "localhost"}
     assert options("mysql://h/n") == named
+
+
+# Questions with a limit of time.
+
+
+def server_like(**values: Any) -> Any:
+    """A `ServerTables` that is connected to nothing."""
+    made = object.__new__(server.ServerTables)
+    for name, value in values.items():
+        setattr(made, name, value)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("is_mariadb", "seconds", "said"),
+    [
+        (True, 1.5, "SET STATEMENT max_statement_time=1.500 FOR SELECT a, (SELECT b)"),
+        (True, -1.0, "SET STATEMENT max_statement_time=0.001 FOR SELECT a, (SELECT b)"),
+        (False, 1.5, "SELECT /*+ MAX_EXECUTION_TIME(1500) */ a, (SELECT b)"),
+        (False, 0.0, "SELECT /*+ MAX_EXECUTION_TIME(1) */ a, (SELECT b)"),
+    ],
+)
+def test_the_servers_own_limit(is_mariadb: bool, seconds: float, said: str) -> None:
+    base = server_like(_is_mariadb=is_mariadb, rows=lambda statement, _: [statement])
+    assert base.limited("SELECT a, (SELECT b)", (), seconds) == [said]
+
+
+class Asked:
+    """A connection whose answers, or errors, come from a list."""
+
+    def __init__(self, *answers: Any) -> None:
+        self.answers = list(answers)
+        self.patience = 300.0
+        self.patiences: list[float] = []
+        self.closed = False
+
+    def limited(self, statement: str, arguments: Any, seconds: float) -> Any:
+        self.patiences.append(self.patience)
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@pytest.mark.parametrize(
+    ("answer", "now", "raised", "is_closed"),
+    [
+        ([(1,)], 0.0, None, False),
+        (TooLate("h/n: late"), 0.0, Late, False),
+        # It has read words for longer than it may: the connection is given up.
+        (Lost("h/n: timed out"), 10.0, Late, True),
+        (Lost("h/n: reset"), 9.9, Lost, True),
+    ],
+)
+def test_a_server_that_is_late_is_left_alone(
+    answer: Any, now: float, raised: type[Exception] | None, is_closed: bool
+) -> None:
+    times = iter([6.0, now])
+    reading = object.__new__(ServerReading)
+    connection = Asked(answer)
+    reading._where, reading._clock = "mysql://h/n", lambda: next(times)
+    reading._server = connection  # type: ignore[assignment]
+    ask = reading.rows_until(10.0)
+    if raised is None:
+        assert ask("SELECT 1", ()) == [(1,)]
+    else:
+        with pytest.raises(raised):
+            ask("SELECT 1", ())
+    # It waits a little longer than the server may take.
+    assert connection.patiences == [pytest.approx(4.05)]
+    assert (connection.closed, reading._server is None) == (is_closed, is_closed)
+    assert is_closed or connection.patience == 300.0
+
+
+def test_a_server_is_not_asked_when_the_time_is_over() -> None:
+    reading = object.__new__(ServerReading)
+    reading._clock, reading._server = (lambda: 10.0), Asked()  # type: ignore[assignment]
+    with pytest.raises(Late):
+        reading.rows_until(10.0)("SELECT 1", ())
+
+
+# The index of one query.
+
+
+class Answers:
+    """Answers each SELECT by the first pair whose text it has."""
+
+    def __init__(self, *pairs: tuple[str, Any]) -> None:
+        self.pairs = pairs
+        self.asked: list[tuple[str, list[Any]]] = []
+
+    def __call__(self, statement: str, arguments: Any, until: float) -> Any:
+        self.asked.append((statement, list(arguments)))
+        return next(answer for text, answer in self.pairs if text in statement)
+
+
+def index_of(ask: Answers, asked: Query | None = None) -> ServerIndex:
+    return ServerIndex(ask, asked or Query(), Frequencies(lambda: 0.0), 1.0)
+
+
+COUNTS = ("FROM meta", [("10 80",)])
+
+
+def test_matches_are_counted_to_the_end_without_filters() -> None:
+    ask = Answers(COUNTS, ("count(*)", [(7,)]))
+    found = index_of(ask).match(word("sea"), 1.0)
+    assert ask.asked[-1] == (f"SELECT count(*) FROM ft WHERE {AGAINST}", ["+sea"])
+    assert (found.total, found.condition, list(found.arguments)) == (7, word("sea"), ["+sea"])
+    assert found.select.endswith(
+        f"FROM (SELECT ft.page FROM ft WHERE {AGAINST} ORDER BY ft.page DESC LIMIT 5000)"
+        " AS newest JOIN page ON page.id = newest.page"
+    )
+    assert index_of(ask).match(Item("", ()), 1.0) == Matches(0)
+
+
+def test_matches_that_are_filtered_are_counted_to_a_bound() -> None:
+    ask = Answers(COUNTS, ("count(*)", [(7,)]))
+    asked = Query(lang="en", unwanted=(word("boat"),))
+    found = index_of(ask, asked).match(word("sea"), 1.0)
+    some = (
+        f"SELECT 1 FROM ft JOIN page ON page.id = ft.page WHERE {AGAINST} AND page.lang = ?"
+        " LIMIT 5001"
+    )
+    assert ask.asked[-1] == (f"SELECT count(*) FROM ({some}) AS found", ["+sea -boat", "en"])
+    assert list(found.arguments) == ["+sea -boat", "en"]
+
+
+def test_pages_that_pass_the_filters_without_unwanted_words() -> None:
+    ask = Answers(COUNTS, ("count(*)", [(3,)]))
+    found = index_of(ask, Query(lang="en", unwanted=(word("boat"),))).listed(1.0)
+    assert (found.total, list(found.arguments)) == (3, ["+boat", "en"])
+    assert found.select.endswith(
+        f" FROM page LEFT JOIN (SELECT ft.page FROM ft WHERE {AGAINST}) AS unwanted"
+        " ON unwanted.page = page.id WHERE page.gone IS NULL AND page.same_as IS NULL"
+        " AND page.lang = ? AND unwanted.page IS NULL ORDER BY page.id DESC LIMIT 5001"
+    )
+    plain = index_of(ask, Query(lang="en")).listed(1.0)
+    assert list(plain.arguments) == ["en"]
+    assert "unwanted" not in plain.select
+
+
+def test_the_best_pages_by_their_words() -> None:
+    words = [
+        (1, index_words(("sea", *[""] * 5), 999)[0]),
+        (2, index_words(("x", "sea", *[""] * 4), 999)[0]),
+        (3, index_words(("y", *[""] * 5), 999)[0]),
+    ]
+    ranked = ("AS score", [(1, 8), (2, 8), (3, 8)])
+    ask = Answers(COUNTS, ranked, ("LEFT(words, 200000)", words), ("count(*)", [(2,)]))
+    subject = index_of(ask)
+    assert (subject.pages, subject.mean) == (10, 8.0)
+    best = subject.best(word("sea"), 2, 1.0)
+    each = weight(10, 2)
+    assert [page for page, _ in best] == [2, 1]
+    assert [score for _, score in best] == pytest.approx([each * 5 * 2.2 / 6.2, each])
+    statement, arguments = ask.asked[1]
+    assert arguments == [relevance(word("sea")), "+sea"]
+    assert statement.endswith(" ORDER BY score DESC, ft.page DESC LIMIT 300) AS found")
+    assert index_of(ask).best(Item("", ()), 2, 1.0) == []
+
+
+def test_of_very_long_pages_only_the_first_get_a_score() -> None:
+    """The others come after them, as the server ranks them."""
+    pages = [(page, 10**6) for page in range(20)]
+    words = [(page, index_words(("sea", *[""] * 5), 999)[0]) for page in range(20)]
+    ask = Answers(COUNTS, ("AS score", pages), ("LEFT(words", words[:10]), ("count(*)", [(2,)]))
+    best = index_of(ask).best(word("sea"), 20, 1.0)
+    assert len(ask.asked[-1][1]) in (1, 10)
+    assert [page for page, _ in best] == [*range(9, -1, -1), *range(10, 20)]
+    scores = [score for _, score in best]
+    assert scores == sorted(scores, reverse=True)
+    assert scores[10] == pytest.approx(scores[9] / 2)
+
+
+def test_some_matches_and_whether_a_page_is_one() -> None:
+    text = index_words(("sea", *[""] * 5), 999)[0]
+    ask = Answers(COUNTS, ("LIMIT 3", [(9,), (8,)]), ("SELECT words", [(text,)]))
+    subject = index_of(ask)
+    assert subject.some(word("sea"), 3, 1.0) == [(9, 0.0), (8, 0.0)]
+    assert subject.some(Item("", ()), 3, 1.0) == []
+    assert subject.has(1, word("sea"), 1.0)
+    assert not subject.has(1, word("boat"), 1.0)
+    ask.pairs = (("SELECT words", []),)
+    assert not subject.has(1, word("sea"), 1.0)
+    assert subject.frequency(Term(Form(("!",)), ()), 1.0) == 0
+
+
+def test_an_empty_database_has_pages_of_mean_length() -> None:
+    for row, pages, mean in (([], 0, 1.0), ([("0 0",)], 0, 1.0), ([("4 6",)], 4, 1.5)):
+        subject = index_of(Answers(("FROM meta", row)))
+        assert (subject.pages, subject.mean) == (pages, mean)
+
+
+def test_damage_that_the_server_sees_is_named() -> None:
+    def rows(statement: str) -> list[tuple[str, ...]]:
+        table = statement.removeprefix("CHECK TABLE ")
+        kind = {"page": "error", "ft": "Warning", "host": "note"}.get(table, "status")
+        return [("n", "check", kind, f"{table} is odd")]
+
+    done: list[tuple[int, int]] = []
+    care = ServerCare(server_like(rows=rows))
+    found = list(care.trouble(lambda what, number, of: done.append((number, of))))
+    assert found == ["page: page is odd", "ft: ft is odd"]
+    assert done == [(number, len(TABLES) + 1) for number in range(len(TABLES) + 1)]
+
+
+def test_a_page_that_is_cut_says_so_beside_its_other_troubles() -> None:
+    page = prepared("http://a.test/", "text", title="x" * 2000)
+    page.more = json.dumps({**json.loads(page.more), "trouble": "hidden"}).encode()
+    cut = _fitted(page, 50_000)
+    assert cut.columns["title"] == "x" * 1000
+    assert json.loads(cut.more)["trouble"] == ("hidden; cut to fit the server's max_allowed_packet")
+    assert cut.tokens["title"] != page.tokens["title"]
+    assert _fitted(page, 10**6) is page
