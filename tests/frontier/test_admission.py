@@ -1,6 +1,6 @@
 """Admission: links packed in buffers, and links as objects, lead to the same URLs and counts."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 
 from larbinpy.config import Config
 from larbinpy.config.rule import parse_rule
-from larbinpy.frontier.admission import Admission, Detours, Folding, RecentHashes, RecentLinks
+from larbinpy.frontier.admission import (
+    Admission,
+    Detours,
+    Folding,
+    RecentHashes,
+    RecentLinks,
+    key_of,
+)
 from larbinpy.frontier.scope import Scope
 from larbinpy.frontier.traps import Traps
 from larbinpy.native import native
@@ -20,7 +27,7 @@ from larbinpy.parse import Kind, Link
 from larbinpy.parse.link import PackedLinks, followed
 from larbinpy.storage.seen import Seen
 from larbinpy.storage.sizes import SEEN_SIZES, SeenSizes, TableSizes
-from larbinpy.url import SITEMAP, Url
+from larbinpy.url import GUESS, SITEMAP, Url, fingerprint
 from tests.support.frontiers import WALL, all_pages, make_frontier
 from tests.support.frontiers import links as plain_links
 
@@ -324,3 +331,123 @@ def test_a_rule_may_reject_a_sitemap_on_another_host() -> None:
     rule = parse_rule(False, "**store.test/**")
     with pytest.raises(ValueError):
         sitemap_on_another_host({"rules": (rule,)})
+
+
+# What becomes of a link, by value.
+
+
+def admitting(wants: Callable[[Url], bool] | None = None, **settings: Any) -> Admission:
+    scope = Scope(all_pages(**settings))
+    scope.area.add([PARENT.href])
+    traps = Traps(Config(limit_by_shape=0), WALL)
+    return Admission(scope, Seen(Path("none"), "seen", SMALL), traps, Folding(()), wants)
+
+
+def test_the_plug_of_the_operator_is_asked_once_about_a_link() -> None:
+    asked: list[str] = []
+
+    def wants(url: Url) -> bool:
+        asked.append(url.href[-1])
+        return url.href.endswith("a")
+
+    here = admitting(wants)
+    found = plain_links("http://a.test/a", "http://a.test/b")
+    for _ in range(2):
+        [*new] = here.links(PARENT, found, redirect=False)
+        assert [url.href[-1] for url in new] == (["a"] if asked == ["a", "b"] and new else [])
+    assert asked == ["a", "b"]
+    assert here.refused == {Outcome.REJECTED: 1, Outcome.URL_DUP: 2}
+    assert here.asks("http://a.test/xa") and not here.asks("http://a.test/xb")
+    assert admitting().asks("http://a.test/xb")
+
+
+def test_urls_are_remembered() -> None:
+    here = admitting()
+    assert not here.is_seen("http://a.test/x")
+    here.remember("http://a.test/x")
+    assert here.is_seen("http://a.test/x")
+    assert here.links(PARENT, plain_links("http://a.test/x"), redirect=False) == []
+
+
+def test_a_sitemap_that_is_looked_for_is_no_url_that_was_found() -> None:
+    here = admitting()
+    sitemap = plain_links("http://a.test/sitemap.xml")
+    robots = Url("http://a.test/robots.txt", 3)
+    for guessed in (1, 1):
+        here.links(robots, sitemap, redirect=False, purpose=GUESS)
+        assert here.guessed == guessed
+    # A link to it counts, even if it is not there.
+    [url] = here.links(PARENT, sitemap, redirect=False)
+    assert (url.is_sitemap, here.guessed) == (False, 1)
+    guess = Url(url.href, 3, purpose=GUESS)
+    assert key_of(guess) != key_of(url) == fingerprint(url.href)
+
+
+def test_the_seed_alone_widens_the_area_by_its_redirects() -> None:
+    here = admitting(stay="host")
+    target = plain_links("http://www.a.test/")
+    link = Url("http://a.test/link", 3, via=PARENT.href)
+    assert here.links(link, target, redirect=True) == []
+    [url] = here.links(PARENT, target, redirect=True)
+    assert (url.seed, url.redirect, url.hops) == (True, True, 1)
+
+
+def test_so_many_hops_in_a_row_and_no_more() -> None:
+    here = admitting(requisites="site")
+    for hops, redirect, kind, outcome in [
+        (9, True, Kind.PAGE, None),
+        (10, True, Kind.PAGE, Outcome.ERR_30X),
+        (9, False, Kind.IMAGE, None),
+        (10, False, Kind.IMAGE, Outcome.TOO_DEEP),
+        (10, False, Kind.PAGE, None),
+    ]:
+        here.refused.clear()
+        parent = Url("http://a.test/p", 3, hops=hops)
+        link = Link(f"http://a.test/{hops}{redirect}{kind.name}", kind)
+        new = here.links(parent, [link], redirect=redirect)
+        assert +here.refused == ({} if outcome is None else {outcome: 1})
+        assert [url.hops for url in new] == (
+            [] if outcome else [hops + 1 if kind is Kind.IMAGE or redirect else 0]
+        )
+    assert here.scope.left_out == {"hops": 2}
+
+
+def test_a_requisite_of_another_host_may_need_others_but_leads_to_no_page() -> None:
+    """Of a style sheet its images, of a frame its pages not."""
+    here = admitting(requisites="site")
+    sheet = Url("http://b.test/s.css", 3, via=PARENT.href, requisite=True)
+    found = [Link("http://b.test/i.png", Kind.IMAGE), Link("http://b.test/page", Kind.PAGE)]
+    assert [url.href for url in here.links(sheet, found, redirect=False)] == ["http://b.test/i.png"]
+    assert here.scope.left_out == {"elsewhere": 1}
+
+
+def test_a_redirect_that_leads_back_is_asked_for_again_once() -> None:
+    here = admitting()
+    here.detours.leave(moved(WALL_URL, "/?set"))
+    door = moved(DOOR, "/", new_cookies=True)
+    [target] = plain_links(WALL_URL.href)
+    again = here.redirected(door, target)
+    assert again is not None and (again.href, again.redirect) == (WALL_URL.href, True)
+    assert here.redirected(door, target) is None
+
+
+def test_names_of_parameters_that_are_dropped() -> None:
+    folding = Folding(("utm_*", "sid"))
+    assert folding.dropped("http://a.test/x;sid=1;y=2/z?utm_a=1&b=2;utm_a=3&sid=4") == [
+        "sid",
+        "utm_a",
+    ]
+    assert folding.dropped("http://a;sid=1.test/x?b") == []
+
+
+def test_few_spellings_are_remembered() -> None:
+    detours = Detours(most=1)
+    urls = [Url(f"http://a.test/%D{number}", 3) for number in range(2)]
+    for url in urls:
+        assert detours.again(moved(url, f"/%d{url.href[-1]}"))
+    # That of the first is forgotten, so its server is asked for the canonical one once more.
+    for url, is_again in zip(urls, (True, False), strict=True):
+        other = Url(url.href, 3)
+        assert detours.again(moved(other, url.href)) is False
+        other.spelling = f"http://a.test/%d{url.href[-1]}"
+        assert detours.again(moved(other, url.href)) is is_again

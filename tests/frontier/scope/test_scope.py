@@ -243,3 +243,184 @@ def test_at_the_headers_a_url_is_what_its_link_was() -> None:
     assert at_headers(rule, Url(OUTSIDE, 3, via=HERE, hops=1, redirect=True), **limits) is None
     image = at_headers(rule, Url(OUTSIDE, 3, via=HERE, hops=1), **limits)
     assert isinstance(image, Reason) and image.rule == "noExternalLinks"
+
+
+# What rules and limits say, by value.
+
+
+def scope_of(*lines: str, **settings: Any) -> Scope:
+    """A scope with rules as they are written, and a seed on a.test."""
+    rules = [
+        parse_rule(*(line.split(" ", 1)[0] == "accept", line.split(" ", 1)[1])) for line in lines
+    ]
+    scope = Scope(all_pages(rules=rules, **settings))
+    scope.area.add([HERE])
+    return scope
+
+
+@pytest.mark.parametrize(
+    ("line", "kinds"),
+    [
+        ("accept type:image/*", [Kind.PAGE, Kind.IMAGE, Kind.SHOWN]),
+        ("accept type:video/mp4", [Kind.PAGE, Kind.SHEET, Kind.REQUISITE, Kind.SHOWN]),
+        ("accept type:audio/*", [Kind.PAGE, Kind.SHEET, Kind.REQUISITE, Kind.SHOWN]),
+        ("accept type:font/woff2", [Kind.PAGE, Kind.SHEET, Kind.REQUISITE, Kind.SHOWN]),
+        ("accept type:text/css", [Kind.PAGE, Kind.SHEET, Kind.REQUISITE, Kind.SHOWN]),
+        ("accept type:*/*", list(Kind)),
+        ("accept type:application/pdf", [Kind.PAGE, Kind.SHOWN]),
+        ("accept type:audience/x", [Kind.PAGE, Kind.SHOWN]),
+        ("accept **/image/*", [Kind.PAGE, Kind.SHOWN]),
+        ("reject type:image/*", [Kind.PAGE, Kind.SHOWN]),
+    ],
+)
+def test_links_to_the_types_of_rules_are_followed(line: str, kinds: list[Kind]) -> None:
+    links = [Link(f"{HERE}x", kind) for kind in Kind]
+    found = [link.kind for link in scope_of(line).followed(links)]
+    assert sorted(found, key=list(Kind).index) == sorted(kinds, key=list(Kind).index)
+
+
+def test_redirects_requisites_and_sitemaps_are_hops() -> None:
+    scope = scope_of("accept hops:1", "reject **")
+    parent = Url(HERE, 3)
+    refused = [
+        scope.refuse(Candidate(f"{HERE}x", HERE, redirect, kind, sitemap=sitemap), parent)
+        for redirect, kind, sitemap in [
+            (True, Kind.PAGE, False),
+            (False, Kind.IMAGE, False),
+            (False, Kind.PAGE, True),
+            (False, Kind.PAGE, False),
+        ]
+    ]
+    # A pattern hops:1 is for URLs to which one hop led, not two.
+    assert refused[:3] == [None] * 3
+
+
+@pytest.mark.parametrize(
+    ("lines", "url", "verdict"),
+    [
+        (["reject type:image/*"], Url(f"{HERE}i", 3, via=HERE), "rejected"),
+        (["accept type:image/*"], Url(f"{HERE}i", 3, via=HERE), "accepted"),
+        # Seeds are exempt from rules that reject, and need none that accepts.
+        (["reject type:image/*"], Url(f"{HERE}i", 3), None),
+        (["accept type:image/*"], Url(f"{HERE}i", 3), "accepted"),
+        (["reject type:text/*"], Url(f"{HERE}i", 3), None),
+        (["reject **/x"], Url(f"{HERE}i", 3, via=HERE), None),
+    ],
+)
+def test_rules_that_wait_for_the_type(lines: list[str], url: Url, verdict: str | None) -> None:
+    scope = scope_of(*lines)
+    found = scope.at_headers(url, "image/png", 100)
+    rules = scope.decided_by_rule
+    if verdict is None:
+        assert (found, {*rules.values()}) == (None, {0})
+    else:
+        is_rejected = isinstance(found, Reason) and found.outcome is Outcome.REJECTED
+        assert is_rejected is (verdict == "rejected")
+        assert found is not None and {*rules.values()} == {1}
+
+
+def test_the_keywords_of_the_types_that_are_wanted() -> None:
+    assert Scope(all_pages()).type_keywords == "anyType, getImage, requisites"
+    specific = Scope(all_pages(privileged_extensions=(".mp3",))).type_keywords
+    assert specific == "specificSet, anyType, getImage, requisites"
+
+
+def test_links_that_end_a_session_are_left_out_and_counted() -> None:
+    scope = Scope(all_pages(), avoids=lambda url: url.endswith("/logout"))
+    outcomes = [
+        scope.refuse(Candidate(f"{HERE}{name}", HERE, redirect=False), None)
+        for name in ("logout", "x", "logout")
+    ]
+    assert outcomes == [Outcome.REJECTED, None, Outcome.REJECTED]
+    assert scope.left_out == {"loginFile": 2}
+
+
+@pytest.mark.parametrize(
+    ("settings", "url", "takes"),
+    [
+        ({"requisites": "site"}, f"{HERE}i.png", True),
+        ({"requisites": "site"}, f"{OUTSIDE}i.png", True),
+        ({"requisites": "site", "no_external_links": True}, f"{OUTSIDE}i.png", False),
+        ({"requisites": "site", "no_external_links": True}, f"{HERE}i.png", True),
+        ({"requisites": "everywhere", "no_external_links": True}, f"{OUTSIDE}i.png", True),
+        ({"requisites": "off"}, f"{HERE}i.png", False),
+    ],
+)
+def test_what_pages_need_is_taken(settings: dict[str, Any], url: str, takes: bool) -> None:
+    assert scope_of(**settings).takes_requisite(url) is takes
+
+
+@pytest.mark.parametrize(
+    ("parent", "kind", "redirect", "requisites", "is_one"),
+    [
+        (Url(HERE, 3), Kind.IMAGE, False, "site", True),
+        (Url(HERE, 3), Kind.PAGE, False, "site", False),
+        (Url(HERE, 3), Kind.IMAGE, False, "off", False),
+        (Url(HERE, 3, requisite=True), Kind.PAGE, True, "site", True),
+        (Url(HERE, 3), Kind.PAGE, True, "site", False),
+    ],
+)
+def test_which_links_are_requisites(
+    parent: Url, kind: Kind, redirect: bool, requisites: str, is_one: bool
+) -> None:
+    scope = scope_of(requisites=requisites)
+    assert scope.is_requisite(parent, Link(HERE, kind), redirect) is is_one
+
+
+@pytest.mark.parametrize(
+    ("stay", "url", "given", "outcome"),
+    [
+        ("prefix", f"{HERE}b/x", {}, None),
+        ("prefix", f"{HERE}x", {}, Outcome.OUT_SITE),
+        ("prefix", f"{HERE}x", {"seed": True}, None),
+        ("prefix", OUTSIDE, {"seed": True}, None),
+        ("prefix", f"{HERE}x", {"requisite": True}, None),
+        ("prefix", OUTSIDE, {"requisite": True}, Outcome.OUT_SITE),
+        ("prefix", f"{HERE}x", {"sitemap": True}, None),
+        ("prefix", OUTSIDE, {"sitemap": True}, Outcome.OUT_SITE),
+        ("page", f"{HERE}b/c.html", {}, None),
+        ("page", f"{HERE}x", {"sitemap": True}, Outcome.OUT_SITE),
+        ("host", f"{HERE}x", {}, None),
+        ("host", OUTSIDE, {}, Outcome.OUT_SITE),
+    ],
+)
+def test_stay_keeps_to_the_area(
+    stay: str, url: str, given: dict[str, Any], outcome: Outcome | None
+) -> None:
+    scope = Scope(all_pages(stay=stay, requisites="site"))
+    scope.area.add([INSIDE])
+    kind = Kind.IMAGE if given.get("requisite") else Kind.PAGE
+    assert scope.refuse(Candidate(url, INSIDE, False, kind, **given), None) is outcome
+
+
+def test_a_link_check_asks_outside_whatever_stay_says() -> None:
+    scope = Scope(all_pages(stay="host", check_links=True))
+    scope.area.add([HERE])
+    assert scope.refuse(Candidate(OUTSIDE, HERE, redirect=False), None) is None
+    assert scope.ends_at(Url(OUTSIDE, 3), False)
+    assert not scope.ends_at(Url(OUTSIDE, 3), True)
+    assert not scope.ends_at(Url(HERE, 3), False)
+
+
+def test_each_site_has_its_depth() -> None:
+    depths = {"http://a.test": 2, "http://b.test": 5}
+    scope = Scope(all_pages(), depth_of=lambda site: depths[site])
+    assert [scope.full_depth(url) for url in (HERE, OUTSIDE)] == [2, 5]
+    found = [scope.depth(Candidate(url, HERE, redirect=False), 9) for url in (HERE, OUTSIDE)]
+    assert found == [2, 5]
+    assert scope.depth(Candidate(OUTSIDE, HERE, redirect=False), 3) == 2
+
+
+@pytest.mark.parametrize(("depth", "left"), [(3, 3), (1, 1), (0, -1)])
+def test_a_sitemap_is_taken_if_its_pages_are(depth: int, left: int) -> None:
+    sitemap = Candidate(f"{HERE}s.xml", HERE, redirect=False, sitemap=True)
+    assert Scope(all_pages()).depth(sitemap, depth) == left
+
+
+def test_a_link_to_where_a_seed_led_away_is_told_as_such() -> None:
+    scope = Scope(all_pages(stay="host", follow_seed=False))
+    scope.area.add([HERE])
+    scope.area.redirect(HERE, [OUTSIDE])
+    for url in (OUTSIDE, "http://c.test/"):
+        assert scope.refuse(Candidate(url, HERE, redirect=False), None) is Outcome.OUT_SITE
+    assert scope.left_out == {"followSeed": 1, "stay": 1}

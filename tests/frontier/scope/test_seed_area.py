@@ -58,6 +58,14 @@ def test_a_seed_that_redirects_to_its_own_folder_is_that_folder() -> None:
     assert not area.has("http://a.test/other")
 
 
+def test_one_of_several_targets_shows_that_a_seed_is_a_folder() -> None:
+    area = SeedArea("prefix")
+    area.add(["http://a.test/docs"])
+    area.redirect("http://a.test/docs", ["https://a.test/docs/", "http://a.test/else/x"])
+    assert area.has("http://a.test/docs/x") and area.has("http://a.test/else/y")
+    assert not area.has("http://a.test/other")
+
+
 @pytest.mark.parametrize("known", [False, True])
 def test_the_folder_of_another_seed_stays(known: bool) -> None:
     area = SeedArea("prefix")
