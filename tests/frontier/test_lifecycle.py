@@ -997,3 +997,29 @@ def test_the_rules_of_a_site_do_not_bind_the_robots_txt_of_another(world: MakeWo
     assert here.starts[-2].href == "http://b.test/robots-of-a.txt"
     assert here.outcomes()[PAGE] is Outcome.SUCCESS
     assert here.outcomes()["http://b.test/later"] is Outcome.FORBIDDEN_ROBOTS
+
+
+def test_a_site_that_refuses_everything_ends_its_urls_with_that_status(world: MakeWorld) -> None:
+    made = world(PAGE, "http://a.test/2", "http://b.test/", latency=5.0)
+    made.run(until=5000.1)
+    frontier = made.frontier
+    frontier.lifecycle.give_up_refusing("http://none.test", 403, made.now)
+    frontier.lifecycle.give_up_refusing("http://b.test", 403, made.now)
+    assert [*frontier.decided(9)] == []
+    made.run(until=5006.0)
+    frontier.lifecycle.give_up_refusing("http://a.test", 403, made.now)
+    ended = {page.url.href: (page.outcome, page.status) for page in frontier.decided(9)}
+    assert ended and {*ended.values()} == {(Outcome.ERR_40X, 403)}
+    assert {href[:13] for href in ended} == {"http://a.test"}
+
+
+def test_the_next_try_is_that_of_a_site_or_of_a_url(world: MakeWorld) -> None:
+    lifecycle = world(PAGE, replies={PAGE: {"status": 503}}).frontier.lifecycle
+    assert lifecycle.next_retry() is None
+    made = World(world(PAGE, replies={}).frontier, None, {PAGE: {"status": 503}})
+    made.run(until=5003.0)
+    retry = made.frontier.lifecycle.next_retry()
+    assert retry is not None
+    when, site, url = retry
+    assert (site.key, url and url.href) == ("http://a.test", PAGE)
+    assert when == site.retries[0][0] > made.now

@@ -29,6 +29,24 @@ DAY_BEFORE = ("last-modified", "Mon, 14 Nov 1994 08:00:00 GMT")
         # Nothing is said: a tenth of its age, for what is not data.
         ([DATE, DAY_BEFORE], "Stylesheet", 8640),
         ([DATE, DAY_BEFORE], "XHR", 0),
+        ([("cache-control", "no-cache=x, max-age=60")], "Script", 0),
+        ([("cache-control", 'max-age="60"')], "Fetch", 60),
+        ([("cache-control", "max-age=99999999999")], "Fetch", 99999999999),
+        ([("cache-control", "max-age=999999999999")], "Fetch", 0),
+        ([("cache-control", "max-age=-60")], "Fetch", 0),
+        ([("cache-control", "max-age=60"), ("age", "junk")], "Fetch", 60),
+        ([("cache-control", "max-age=60"), ("age", "99999999999")], "Fetch", 0),
+        ([("cache-control", "max-age=60"), ("age", "999999999999")], "Fetch", 60),
+        ([("vary", " * ")], "Script", 0),
+        ([("vary", "accept")], "Script", 600),
+        ([("expires", "Tue, 15 Nov 1994 08:05:00 GMT")], "Script", 0),
+        ([DATE, ("expires", "Tue, 15 Nov 1994 07:00:00 GMT")], "Script", 0),
+        ([DATE, ("expires", "junk")], "Script", 0),
+        # At least some minutes, at most a day.
+        ([DATE, ("last-modified", "Tue, 15 Nov 1994 07:00:00 GMT")], "Script", 600),
+        ([DATE, ("last-modified", "Mon, 14 Nov 1984 08:00:00 GMT")], "Script", 86400),
+        ([DAY_BEFORE], "Script", 600),
+        ([DATE], "Script", 600),
         ([], "Script", 600),
         ([], "Document", 0),
         ([("expires", "\x00 junk"), ("last-modified", "never")], "Script", 0),
@@ -68,3 +86,26 @@ def test_answers_that_were_not_used_for_longest_go_first() -> None:
     assert answers.get("a", 0.0) is not None
     answers.put("d", answer_of(page(body=b"x" * 600), "Script", 0.0), 0.0)
     assert [name for name in "abcd" if answers.get(name, 0.0) is not None] == ["a", "c", "d"]
+
+
+def test_replies_that_may_be_kept_have_a_status_that_lasts() -> None:
+    fresh = [
+        status
+        for status in range(200, 600)
+        if answer_of(page(status, cache_control="max-age=10"), "Fetch", 100.0).fresh_until
+    ]
+    assert fresh == [200, 203, 301, 308, 404, 410]
+    answer = answer_of(page(200, cache_control="max-age=10"), "Fetch", 100.0)
+    assert (answer.fresh_until, answer.size) == (110.0, 1001)
+    assert answer_of(page(201, cache_control="max-age=10"), "Fetch", 100.0).fresh_until == 0.0
+
+
+def test_an_answer_that_is_fresh_no_more_takes_no_room() -> None:
+    answers = Answers(most=2500)
+    answers.put("old", answer_of(page(cache_control="max-age=10"), "Fetch", 0.0), 0.0)
+    answers.put("over", answer_of(page(cache_control="max-age=10"), "Fetch", 0.0), 10.0)
+    assert answers.get("over", 5.0) is None
+    assert answers.get("old", 10.0) is None
+    for name in "ab":
+        answers.put(name, answer_of(page(), "Script", 10.0), 10.0)
+    assert [name for name in "ab" if answers.get(name, 10.0) is not None] == ["a", "b"]

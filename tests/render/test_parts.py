@@ -238,3 +238,167 @@ def test_headers_that_no_request_can_carry_are_left_out() -> None:
     headers = {"X-A": "a\nb", "X-B": "\u00e4", "X-C": "c" * 3000, "Sec-Fetch-Mode": "cors"}
     assert passed_headers(headers) == []
     assert len(passed_headers({f"x-{n}": "1" for n in range(99)})) == 30
+
+
+def test_the_document_of_a_page_is_shown_once_for_each_load() -> None:
+    """A load that failed before its bytes came is none; and a part of it is another address."""
+    desk = Desk()
+    visit = desk.tab.visit
+    assert visit is not None
+    assert desk.ask(PAGE, "Own") == (200, b"<p>page")
+    assert (visit.shown, visit.loads) == (1, 0)
+    visit.loads = 2
+    assert desk.ask(PAGE, "Own") == (200, b"<p>page")
+    visit.loads = 2
+    assert desk.ask(PAGE, "Own") is None
+    assert (visit.shown, visit.reloads) == (2, 1)
+    assert desk.ask(PAGE, "Own", "POST") == "refused"
+    assert list(visit.leads) == [PAGE]
+    assert desk.refused == {"navigation": 1}
+
+
+@pytest.mark.parametrize(
+    ("kind", "accept", "is_image"),
+    [
+        ("Image", "*/*", True),
+        ("Other", "image/avif,*/*", True),
+        ("Other", "*/*", False),
+        ("Fetch", "image/avif", False),
+        ("Other", None, False),
+    ],
+)
+def test_images_are_told_by_what_asks_for_them(
+    kind: str, accept: str | None, is_image: bool
+) -> None:
+    desk = Desk()
+    headers = {} if accept is None else {"Accept": accept}
+    found = desk.ask("http://a.test/i", kind, headers=headers)
+    assert (found is not None and found[1][:6] == b"GIF89a") is is_image
+    assert len(desk.asked) == (not is_image)
+
+
+@pytest.mark.parametrize(
+    ("kind", "accept", "is_stream"),
+    [
+        ("EventSource", "text/event-stream", True),
+        ("EventSource", "*/*", True),
+        ("Fetch", "text/event-stream", True),
+        ("Fetch", "*/*", False),
+    ],
+)
+def test_streams_of_events_are_over_at_once(kind: str, accept: str, is_stream: bool) -> None:
+    desk = Desk()
+    found = desk.ask("http://a.test/events", kind, headers={"Accept": accept})
+    assert (found == (204, b"")) is is_stream
+    assert desk.refused == ({"event stream": 1} if is_stream else {})
+    assert len(desk.asked) == (not is_stream)
+
+
+def test_a_preflight_gets_what_it_asks_for() -> None:
+    desk = Desk()
+    lines: list[Any] = []
+
+    def answer(session: str, values: Any, visit: Any, given: Any) -> None:
+        lines.append({line["name"]: line["value"] for line in given["responseHeaders"]})
+
+    desk.tab.answer = answer  # type: ignore[method-assign]
+    names = ("Origin", "Access-Control-Request-Method", "Access-Control-Request-Headers")
+    desk.ask("http://b.test/", "Fetch", "OPTIONS", headers=dict(zip(names, "abc", strict=True)))
+    desk.ask("http://b.test/", "Fetch", "OPTIONS")
+    of = "access-control-allow-"
+    assert [[each[f"{of}{end}"] for end in ("origin", "methods", "headers", "credentials")]
+            for each in lines] == [["a", "b", "c", "true"], ["*", "GET", "", "true"]]  # fmt: skip
+
+
+def test_the_bound_of_requests_and_frames() -> None:
+    desk = Desk()
+    assert desk.tab.visit is not None
+    desk.tab.visit.requests = MOST_REQUESTS
+    assert desk.ask("http://a.test/x") is None
+    desk.tab.takes_frames = False
+    assert desk.ask("http://a.test/y") is None
+    assert desk.ask("http://a.test/frame", "Document") == "refused"
+    assert desk.refused == {"too many frames": 1}
+    assert (desk.desk.fetched, desk.desk.shared, desk.desk.refused) == (2, 0, 1)
+
+
+def test_data_go_nowhere_unless_that_is_set() -> None:
+    for value, why in ((False, "POST"), (True, "")):
+        desk = Desk(render_post=value)
+        found = desk.ask("http://a.test/api", "Fetch", "POST", postData="q=1")
+        assert (found, desk.refused) == (("refused", {why: 1}) if why else (None, {}))
+
+
+def test_answers_to_data_are_kept_for_nobody() -> None:
+    desk = Desk(render_post=True)
+    for number in (1, 2):
+        desk.ask("http://a.test/api", "Fetch", "POST", postData="q=1")
+        desk.arrive(desk.asked[-1], cache_control="max-age=60")
+        assert len(desk.asked) == number
+    # Nor is a HEAD answered by what a GET got.
+    desk.ask("http://a.test/api", "Fetch", "GET")
+    desk.arrive(desk.asked[-1], cache_control="max-age=60")
+    assert desk.ask("http://a.test/api", "Fetch", "GET") == (200, b"")
+    assert desk.ask("http://a.test/api", "Fetch", "HEAD") is None
+
+
+def test_the_page_itself_may_be_asked_for_by_its_scripts() -> None:
+    """Whatever the rules say of parts."""
+    from larbinpy.config.rule import parse_rule
+
+    desk = Desk(rules=(parse_rule(False, "**/a**"),))
+    assert desk.ask(PAGE) is None
+    assert desk.ask("http://a.test/api") == "refused"
+
+
+def test_a_reply_without_a_status_or_to_nobody() -> None:
+    desk = Desk()
+    desk.ask("http://a.test/x")
+    desk.arrive(desk.asked[0], status=0, outcome=Outcome.SUCCESS)
+    assert desk.refused == {"success": 1}
+    desk.arrive(desk.asked[0])
+    desk.arrive(Url("http://a.test/y", 0))
+    assert len(desk.tab.answers) == 1
+
+
+def test_what_was_given_up_is_given_up_once() -> None:
+    desk = Desk()
+    desk.ask("http://slow.test/t.js", "Script")
+    for now in (20.0, 20.1, 20.2):
+        desk.desk.give_up(lambda url: True, now)
+        assert desk.refused == ({} if now == 20.0 else {"no answer": 1})
+    # Who asks later waits for the same request.
+    assert desk.ask("http://slow.test/t.js", "Script") is None
+    assert len(desk.asked) == 1
+    desk.arrive(desk.asked[0], body=b"js")
+    assert desk.tab.answers[-1][1] == (200, b"js")
+
+
+def test_what_a_request_is_known_by() -> None:
+    """Not the order of its headers, nor its part of the page."""
+    desk = Desk()
+    for url, headers in [
+        ("http://a.test/x#1", {"B": "1", "A": "2"}),
+        ("http://a.test/x#2", {"A": "2", "B": "1"}),
+    ]:
+        assert desk.ask(url, headers=headers) is None
+    assert len(desk.asked) == 1
+    assert passed_headers({"X-A": "a" * 2000, "X-B": "b" * 2001}) == [("X-A", "a" * 2000)]
+
+
+def test_cookies_are_those_of_the_site_of_the_page() -> None:
+    desk = Desk()
+    desk.ask("http://a.test/x")
+    desk.ask("http://a.test:81/x", headers={"Cookie": "a=1"})
+    assert desk.cookies == []
+
+
+def test_a_long_post_is_cut() -> None:
+    request: Any = {"url": "http://a.test/", "method": "POST", "headers": {}}
+    page = Url(PAGE, 0)
+    for length, sent in ((1 << 20, 1 << 20), ((1 << 20) + 1, 1 << 20), (0, 0)):
+        url = part_of(page, {**request, "postData": "x" * length})
+        assert url.purpose.ask is not None and url.purpose.ask.body == b"x" * sent
+    url = part_of(page, {**request, "postDataEntries": [{}, {"bytes": "eHk="}]})
+    assert url.purpose.ask is not None and url.purpose.ask.body == b"xy"
+    assert (url.depth, url.spelling) == (0, "")

@@ -69,3 +69,65 @@ def test_who_waits_for_a_browser_that_has_ended_is_told_in_the_next_turn() -> No
     assert replies == []
     devtools.tend()
     assert replies == [None, None]
+
+
+def test_commands_are_numbered_from_one_and_told_briefly() -> None:
+    devtools = DevTools(lambda *event: None)
+    wire: list[bytes] = []
+
+    class Wire:
+        def write(self, data: bytes) -> None:
+            wire.append(data)
+
+    child: Any = Wire()
+    devtools.attach(child)
+    for _ in range(2):
+        devtools.send("A", {"a": 1})
+    assert wire == [
+        b'{"id":1,"method":"A","params":{"a":1}}\0',
+        b'{"id":2,"method":"A","params":{"a":1}}\0',
+    ]
+
+
+def test_messages_that_lack_something_are_understood() -> None:
+    events: list[Any] = []
+    replies: list[Any] = []
+    devtools = DevTools(lambda *event: events.append(event))
+    child: Any = Child()
+    devtools.attach(child)
+    devtools.send("A", {}, "", replies.append)
+    devtools.heard(b'{"method": "E"}\0{"params": null}\0{"id": 1}\0{"id": 1}\0')
+    assert events == [("", "E", {}), ("", "", {})]
+    assert replies == [None]
+
+
+def test_a_new_browser_begins_with_a_message_of_its_own() -> None:
+    replies: list[Any] = []
+    devtools = DevTools(lambda *event: None)
+    for number in (1, 2):
+        child: Any = Child()
+        devtools.attach(child)
+        devtools.send("A", {}, "", replies.append)
+        devtools.send("B", {})
+        # Half a message, and the browser ends.
+        devtools.heard(b'{"id": ')
+        devtools.drop()
+        assert replies == [None] * (number - 1)
+        devtools.tend()
+        assert replies == [None] * number
+    # A reply of the browser before is nobody's.
+    devtools.attach(child)
+    devtools.heard(b'{"id": 1, "result": {}}\0')
+    assert replies == [None, None]
+
+
+def test_those_that_wait_are_told_in_their_order() -> None:
+    told: list[str] = []
+    devtools = DevTools(lambda *event: None)
+    for name in "abc":
+        devtools.send("A", {}, "", lambda _, name=name: told.append(name))  # type: ignore[misc]
+    devtools.send("B", {})
+    devtools.tend()
+    assert told == ["a", "b", "c"]
+    devtools.tend()
+    assert told == ["a", "b", "c"]

@@ -262,3 +262,37 @@ def test_a_sitemap_that_is_not_there_is_no_failure_of_its_site(site: NamedSite) 
     site.count_page(Page(guessed, Outcome.SUCCESS, 200))
     site.count_page(Page(Url(guessed.href, 1), Outcome.ERR_40X, 404))
     assert (site.fetched, site.failed) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("least", "wait", "reason"),
+    [
+        (0.0, 1.0, None),
+        (0.0, 1.1, "asked for a pause"),
+        (2.0, 5.0, None),
+        (2.0, 5.1, "asked for a pause"),
+    ],
+)
+def test_a_wait_is_a_pause_if_it_is_much_longer_than_the_usual(
+    least: float, wait: float, reason: str | None
+) -> None:
+    site = NamedSite("http://a.test", site_settings(least, 600), UrlTotals())
+    site.next_at = 100.0 + wait
+    assert site.suspension(100.0) == reason
+
+
+def test_urls_that_are_not_wanted_are_removed_from_all_queues(site: NamedSite) -> None:
+    site.use_addresses(("198.51.100.1",))
+    urls = [Url(f"{site.key}/{number}", 1) for number in range(6)]
+    robots = Url(f"{site.key}/robots.txt", 0, purpose=Purpose(Aim.ROBOTS, site.key))
+    for url in (robots, *urls[:2]):
+        site.make_ready(url)
+    for url in urls[2:4]:
+        site.park(url)
+    for url in urls[4:]:
+        site.postpone(url, 12.0)
+    ready, waiting = site.totals.ready, site.totals.waiting
+    assert site.remove(lambda url: url.href[-1] in "024t") == urls[::2]
+    assert held_by(site) == [robots, *urls[1::2]]
+    assert (ready - site.totals.ready, waiting - site.totals.waiting) == (1, 2)
+    assert site.remove(lambda url: False) == []

@@ -1,5 +1,6 @@
 import math
 import time
+from dataclasses import dataclass
 from email.utils import formatdate
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.frontier.politeness import Pace, Waits, retry_after
+from larbinpy.frontier.politeness import Pace, SiteHours, SiteLimits, Waits, retry_after
 from larbinpy.page import Outcome, Page
 from larbinpy.url import Url
 
@@ -224,3 +225,71 @@ def test_hold_for() -> None:
     assert ours.hold_for(page(503, retry_after="1000000000"), WALL) == 60
     assert ours.hold_for(page(503, retry_after="nonsense"), WALL) == 2
     assert ours.hold_for(page(503, retry_after=formatdate(WALL + 20, usegmt=True)), WALL) == 20
+
+
+def test_why_the_delay_is_as_long_as_it_is() -> None:
+    ours = pace(1, 60)
+    assert ours.cause == "waitDuration"
+    ours.crawl_delay(1.0)
+    assert ours.cause == "waitDuration"
+    ours.crawl_delay(5.0)
+    assert ours.cause == "Crawl-delay"
+    ours.answered(page(503, outcome=Outcome.ERR_50X))
+    assert ours.cause == "slow or overloaded"
+
+
+@dataclass(frozen=True)
+class Night:
+    """Hours that change at one time, and the times at which they were asked for."""
+
+    changes: float
+    asked: list[float]
+
+    def are_open(self, wall: float) -> bool:
+        self.asked.append(wall)
+        return wall < self.changes
+
+    def open_at(self, wall: float) -> float:
+        return self.changes + 3600
+
+    def close_at(self, wall: float) -> float:
+        return self.changes
+
+
+def test_hours_are_computed_at_their_change_and_each_quarter() -> None:
+    """Clocks are put forward and back at whole quarters of an hour."""
+    quarter = 900 * 1000.0
+    night = Night(quarter + 400, [])
+    hours = SiteHours(night)  # type: ignore[arg-type]
+    assert (hours.opens_at, hours.closed) == (0.0, False)
+    for wall in (quarter + 10, quarter + 399):
+        hours.look(5.0, wall)
+        assert (hours.closed, hours.opens_at) == (False, 0.0)
+    assert night.asked == [quarter + 10]
+    hours.look(7.0, quarter + 400)
+    assert (hours.closed, hours.opens_at) == (True, 7.0 + 3600)
+    hours.look(8.0, quarter + 500)
+    assert hours.opens_at == 8.0 + 3500
+    assert night.asked == [quarter + 10, quarter + 400]
+    # The next quarter; and a clock that was set back.
+    hours.look(9.0, quarter + 900)
+    hours.look(9.0, quarter + 899)
+    assert night.asked[2:] == [quarter + 900, quarter + 899]
+    late = Night(quarter + 5000, [])
+    later = SiteHours(late)  # type: ignore[arg-type]
+    for wall in (quarter, quarter + 899, quarter + 900):
+        later.look(0.0, wall)
+    assert late.asked == [quarter, quarter + 900]
+
+
+@pytest.mark.parametrize(
+    ("limits", "counted", "any_"),
+    [
+        (SiteLimits(), False, False),
+        (SiteLimits(pages=1), True, True),
+        (SiteLimits(received=1), True, True),
+        (SiteLimits(at_once=1), False, True),
+    ],
+)
+def test_limits_that_a_site_has(limits: SiteLimits, counted: bool, any_: bool) -> None:
+    assert (limits.counted, bool(limits)) == (counted, any_)

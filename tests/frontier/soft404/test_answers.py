@@ -132,3 +132,27 @@ def test_a_page_is_like_a_text_exactly_if_it_adds_and_lacks_nothing(
     same = same and all(added.count(word) <= message.count(word) for word in added)
     found = page(path, framed("Error", f"<p>{' '.join(text)}</p>"))
     assert is_like(found, answer) == same
+
+
+def test_of_redirects_that_differ_in_their_query_the_place_counts() -> None:
+    one, other = moved(ONE, "/home?from=1"), moved(OTHER, "/home?from=2")
+    assert is_like(moved("/x", "/home?from=3"), one, other)
+    assert is_like(moved("/x", "/home"), one, other)
+    assert not is_like(moved("/x", "/other?from=1"), one, other)
+    # Of one alone, and of two that are the same, all of it.
+    for replies in ([one], [one, moved(OTHER, "/home?from=1")]):
+        assert is_like(moved("/x", "/home?from=1"), *replies)
+        assert not is_like(moved("/x", "/home?from=3"), *replies)
+
+
+@pytest.mark.parametrize("kind", ["application/json", "Application/LD+JSON"])
+def test_data_of_scripts_are_texts_and_programs_are_not(kind: str) -> None:
+    def with_data(path: str, data: str, kind: str = kind) -> Page:
+        return page(path, framed("Shop", f"<script type='{kind}'>{data}</script>"))
+
+    data = "{'items': ['lamp', 'table', 'chair', 'desk', 'sofa', 'shelf']}"
+    replies = [with_data(path, "{'items': []}") for path in (ONE, OTHER)]
+    assert is_like(with_data("/gone", "{'items': []}"), *replies)
+    assert not is_like(with_data("/lamps", data), *replies)
+    programs = [with_data(path, "go()", "text/javascript") for path in (ONE, OTHER)]
+    assert is_like(with_data("/program", data, "text/javascript"), *programs)

@@ -184,3 +184,13 @@ def test_an_answer_that_turns_out_to_be_none_is_reported() -> None:
     assert again.judge(lost("/list?page=1"))
     probes.judge(lost("/list"))
     assert again.judge(lost("/list?page=1")) == ""
+
+
+def test_replies_that_are_errors_are_not_kept() -> None:
+    for status, kept in [(200, 1), (399, 1), (400, 0), (404, 0), (500, 0), (0, 0)]:
+        probes = make()
+        probes.next(SITE, [])
+        probes.replied(SITE, page("/", "x", status))
+        assert len(probes._sites[SITE].replies) == kept
+    # Nor those of a site that is not known (any more).
+    make().replied(SITE, page("/", "x", 200))
