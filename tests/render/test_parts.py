@@ -301,7 +301,7 @@ def test_a_preflight_gets_what_it_asks_for() -> None:
     def answer(session: str, values: Any, visit: Any, given: Any) -> None:
         lines.append({line["name"]: line["value"] for line in given["responseHeaders"]})
 
-    desk.tab.answer = answer  # type: ignore[method-assign]
+    desk.tab.answer = answer  # type: ignore[method-assign,assignment]
     names = ("Origin", "Access-Control-Request-Method", "Access-Control-Request-Headers")
     desk.ask("http://b.test/", "Fetch", "OPTIONS", headers=dict(zip(names, "abc", strict=True)))
     desk.ask("http://b.test/", "Fetch", "OPTIONS")
@@ -323,7 +323,7 @@ def test_the_bound_of_requests_and_frames() -> None:
 
 
 def test_data_go_nowhere_unless_that_is_set() -> None:
-    for value, why in ((False, "POST"), (True, "")):
+    for value, why in ((False, "renderPost"), (True, "")):
         desk = Desk(render_post=value)
         found = desk.ask("http://a.test/api", "Fetch", "POST", postData="q=1")
         assert (found, desk.refused) == (("refused", {why: 1}) if why else (None, {}))
