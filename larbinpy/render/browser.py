@@ -25,6 +25,19 @@ from larbinpy.render.pipe import DevTools, Happened, PipeError
 #: Names of browsers that speak the protocol, and Debian's package of the first.
 _NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome")
 _PACKAGE = "chromium"
+#: A browser of snap sees neither our folders nor our pipes.
+_NO_SNAP = (
+    "a browser of snap cannot be used; install Google Chrome's package (renderBrowser names one)"
+)
+#: Bytes of a script that are looked at.
+_SCRIPT = 4096
+#: What a browser without a sandbox says, and our words for it.
+_NO_SANDBOX = "No usable sandbox"
+_WANTS_SANDBOX = (
+    "its sandbox needs user namespaces, which are forbidden here (in Docker, --security-opt"
+    " seccomp=unconfined permits them; on Ubuntu, sysctl"
+    " kernel.apparmor_restrict_unprivileged_userns=0; docs/rendering.md has more)"
+)
 #: Seconds for the first start.
 _STARTING = 60.0
 #: Seconds for its shell to end after it.
@@ -94,16 +107,31 @@ _FLAGS = (
 def find_browser(named: str | None) -> str:
     """The path of the browser (renderBrowser, or one of those known). Raises ConfigError."""
     if named:
-        if os.access(named, os.X_OK) and os.path.isfile(named):
-            return named
-        raise ConfigError(f"renderBrowser {named}: no program that can be run")
-    found = next(filter(None, map(shutil.which, _NAMES)), None)
-    if found is None:
-        raise ConfigError(
-            f"render: no browser is found; on Debian: apt-get install {_PACKAGE}"
-            " (or name one with renderBrowser)"
-        )
-    return found
+        if not (os.access(named, os.X_OK) and os.path.isfile(named)):
+            raise ConfigError(f"renderBrowser {named}: no program that can be run")
+        if _is_snap(named):
+            raise ConfigError(f"renderBrowser {named}: {_NO_SNAP}")
+        return named
+    found = list(filter(None, map(shutil.which, _NAMES)))
+    for program in found:
+        if not _is_snap(program):
+            return program
+    if found:
+        raise ConfigError(f"render: {found[0]}: {_NO_SNAP}")
+    raise ConfigError(
+        f"render: no browser is found; on Debian: apt-get install {_PACKAGE}"
+        " (or name one with renderBrowser)"
+    )
+
+
+def _is_snap(program: str) -> bool:
+    """Whether a program is one of snap's, or Ubuntu's script that starts it."""
+    path = os.path.realpath(program)
+    if path.startswith("/snap/") or path.endswith("/bin/snap"):
+        return True
+    with open(path, "rb") as file:
+        start = file.read(_SCRIPT)
+    return start.startswith(b"#!") and b"/snap/bin/" in start
 
 
 def _runs(command: list[str]) -> bool:
@@ -235,7 +263,9 @@ class Browser:
         """The last message of a browser that has ended which tells why."""
         self._messages.seek(0)
         lines = self._messages.read(_MOST_MESSAGES).decode(errors="replace").splitlines()
-        fatal = [line for line in lines if ":FATAL:" in line or "No usable sandbox" in line]
+        if any(_NO_SANDBOX in line for line in lines):
+            return _WANTS_SANDBOX
+        fatal = [line for line in lines if ":FATAL:" in line]
         found = fatal or lines[-1:]
         return found[-1].rpartition("] ")[2][:200] if found else ""
 
