@@ -274,3 +274,98 @@ def test_a_crawl_goes_on_with_what_was_taken(path: Path) -> None:
         writer.write([prepared("http://h1.test/1", "Other words.", at="2026-11-26T08:00:00Z")])
     with closing(DatabaseFinder(new)) as finder:
         assert [change.kind for change in finder.history("http://h1.test/1")][-1] == "changed"
+
+
+@pytest.fixture(name="six")
+def _six(tmp_path: Path) -> Path:
+    """A database of six pages on two hosts."""
+    path = tmp_path / "six.db"
+    with closing(Writer(str(path))) as writer:
+        writer.write([
+            prepared(
+                f"http://h{n % 2}.test/{n}", f"Text {n} of the sea.", title=f"Page {n}", at=T1,
+                body=zstandard.compress(b"body"),
+            )
+            for n in range(6)
+        ])  # fmt: skip
+        while writer.tend():
+            pass
+    return path
+
+
+_IDS = "SELECT id FROM page ORDER BY id"
+_TEXT = "SELECT text_size FROM content WHERE page = 3"
+
+
+@pytest.mark.parametrize(
+    ("damage", "found", "query", "rows"),
+    [
+        # The key of a page is made of its URL.
+        ("UPDATE page SET key = key + 1 WHERE id = 2", (5, 0, 1), _IDS, [1, 3, 4, 5, 6]),
+        ("UPDATE page SET url = x'00' WHERE id = 2", (5, 0, 1), _IDS, [1, 3, 4, 5, 6]),
+        ("UPDATE page SET id = 90000 WHERE id = 6", (5, 0, 2), _IDS, [1, 2, 3, 4, 5]),
+        ("UPDATE page SET id = 900 WHERE id = 6", (6, 1, 1), _IDS, [1, 2, 3, 4, 5, 900]),
+        (
+            "UPDATE page SET status = 'x' WHERE id = 2", (6, 0, 0),
+            "SELECT status FROM page WHERE id = 2", [None],
+        ),
+        # A host is that of the URL.
+        (
+            "DELETE FROM host WHERE name = 'h0.test'", (6, 0, 0),
+            "SELECT name FROM page JOIN host ON host.id = host ORDER BY page.id",
+            ["h0.test", "h1.test"] * 3,
+        ),
+        (
+            "UPDATE page SET host = 7", (6, 0, 0),
+            "SELECT name FROM page JOIN host ON host.id = host ORDER BY page.id",
+            ["h0.test", "h1.test"] * 3,
+        ),
+        (
+            "UPDATE host SET sample = x'00', sample_size = 5, sample_of = 1 WHERE id = 1",
+            (6, 0, 0), "SELECT sample_of FROM host WHERE id = 1", [None],
+        ),
+        ("DELETE FROM content WHERE page = 3", (6, 1, 0), _TEXT, [0]),
+        ("UPDATE content SET text = x'00' WHERE page = 3", (6, 1, 0), _TEXT, [0]),
+        ("UPDATE content SET text = NULL WHERE page = 3", (6, 1, 0), _TEXT, [0]),
+        (
+            "UPDATE content SET more = 'x' WHERE page = 3", (6, 1, 0),
+            "SELECT text_size > 0 FROM content WHERE page = 3", [1],
+        ),
+        (
+            "UPDATE body SET zstd = x'00' WHERE page = 3", (6, 0, 0),
+            "SELECT page FROM body", [1, 2, 4, 5, 6],
+        ),
+        (
+            "UPDATE page SET near = 99 WHERE id = 2", (6, 0, 0),
+            "SELECT near FROM page WHERE id = 2", [None],
+        ),
+        (
+            "UPDATE page SET near = 3 WHERE id = 2", (6, 0, 0),
+            "SELECT near FROM page WHERE id = 2", [3],
+        ),
+        (
+            "UPDATE page SET same_as = 3 WHERE id = 2", (6, 0, 0),
+            "SELECT same_as FROM page WHERE id = 2", [3],
+        ),
+        (
+            "UPDATE page SET same_as = 3, near = 3, gone = '2026' WHERE id = 2", (6, 0, 0),
+            "SELECT coalesce(same_as, near) FROM page WHERE id = 2", [None],
+        ),
+        # What a copy is of has lost its text.
+        (
+            "UPDATE page SET same_as = 3 WHERE id = 2; DELETE FROM content WHERE page = 3",
+            (6, 1, 0), "SELECT same_as FROM page WHERE id = 2", [None],
+        ),
+    ],
+)  # fmt: skip
+def test_rows_that_are_damaged_are_mended_or_left(
+    six: Path, damage: str, found: tuple[int, int, int], query: str, rows: list[object]
+) -> None:
+    with closing(sqlite3.connect(six)) as base:
+        base.executescript(damage)
+    new = six.with_name("new.db")
+    assert salvage(str(six), str(new), quiet) == Salvaged(*found)
+    with closing(sqlite3.connect(new)) as base:
+        assert [row[0] for row in base.execute(query)] == rows
+        assert base.execute("SELECT count(*) FROM content").fetchone() == (found[0],)
+    assert verify(str(new), quiet) == []

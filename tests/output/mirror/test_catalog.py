@@ -125,6 +125,21 @@ def test_a_link_goes_to_the_last_of_its_redirects_and_keeps_their_fragment(
     assert catalog.place_of("http://h/a") == ("h/1.html", "other")
 
 
+def test_a_link_goes_to_the_last_page_of_its_redirects_that_is_there(catalog: Catalog) -> None:
+    for name, target in (("a", "b"), ("b", "c"), ("c", "d")):
+        catalog.base.write(
+            "INSERT INTO moved VALUES (?, ?)", f"http://h/{name}", f"http://h/{target}"
+        )
+    for number, name in enumerate("abc"):
+        page = replace(entry(number), url=f"http://h/{name}")
+        catalog.base.write("DELETE FROM page")
+        catalog.base.write(
+            "INSERT INTO page (url, path, headers, digest, size) VALUES (?, ?, '[]', '', 0)",
+            *(page.url, page.path),
+        )
+        assert catalog.path_of("http://h/a") == page.path
+
+
 def test_the_encoding_that_http_said_is_that_of_the_target(catalog: Catalog) -> None:
     catalog.put(replace(entry(1), headers=[("content-type", "text/plain; charset=KOI8-R")]))
     catalog.put(replace(entry(2), headers=[("content-type", "text/plain")]))

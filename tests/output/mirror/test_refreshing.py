@@ -1,5 +1,6 @@
 """What a mirror that browses offline takes, and what it keeps of it: values, without a crawl."""
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -160,12 +161,29 @@ def test_a_copy_of_a_page_is_what_that_is(mirror: BrowsableMirror) -> None:
     assert found == [(kind, kind) for kind in FETCHED_IN_TURN]
 
 
+def test_a_new_copy_of_a_page_is_new(mirror: BrowsableMirror) -> None:
+    index = f"{START}index.html"
+    mirror.loaded(page("one", index))
+    mirror.begin()
+    for url in (index, START):
+        mirror.loaded(page("one", url))
+    assert account(mirror).kind(index) is Refreshed.UNCHANGED
+    assert account(mirror).kind(START) is Refreshed.NEW
+
+
+def test_a_mirror_that_is_closed_leaves_nothing_open(tmp_path: Path) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    BrowsableMirror(make_context(Config(output_dir=str(tmp_path)))).close()
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
 def test_only_headers_that_describe_a_page_are_kept(mirror: BrowsableMirror) -> None:
     headers = [
         ("etag", '"1"'),
         ("set-cookie", "a=b"),
         ("date", "Mon"),
         ("last-modified", "x" * 2001),
+        ("refresh", "x" * 2000),
         ("link", "caf\xe9"),
         ("content-disposition", "attachment; filename=caf\xe9"),
         ("x-robots-tag", "noindex"),
@@ -173,7 +191,7 @@ def test_only_headers_that_describe_a_page_are_kept(mirror: BrowsableMirror) -> 
     mirror.loaded(page("x", START, *headers))
     entry = catalog(mirror).get(START)
     assert entry is not None
-    kept = ("content-type", "etag", "content-disposition", "x-robots-tag")
+    kept = ("content-type", "etag", "refresh", "content-disposition", "x-robots-tag")
     assert [name for name, _ in entry.headers] == list(kept)
 
 

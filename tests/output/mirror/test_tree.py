@@ -123,7 +123,11 @@ def test_a_disk_that_fails_is_no_file_that_is_missing(
     tree: Tree, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tree.write("a", b"x")
+    tree.write("é", b"x")
     assert not tree.ignores_case("missing")
+    assert not tree.ignores_case("é")
+    tree.write("É", b"x")
+    assert not tree.ignores_case("é")
     assert not tree.ignores_case("a")
 
     def fail(*_: object, **__: object) -> None:
