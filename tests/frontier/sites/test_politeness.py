@@ -293,3 +293,29 @@ def test_hours_are_computed_at_their_change_and_each_quarter() -> None:
 )
 def test_limits_that_a_site_has(limits: SiteLimits, counted: bool, any_: bool) -> None:
     assert (limits.counted, bool(limits)) == (counted, any_)
+
+
+def test_the_usual_time_follows_answers_that_are_not_slow() -> None:
+    ours = pace(0, 60)
+    usual = []
+    for seconds in (1.0, 2.0, 4.0, 3.0):
+        ours.answered(page(first_byte=seconds))
+        usual.append(ours.usual)
+    # A tenth of the newest; one that takes more than three times as long is a bad moment.
+    assert usual == [pytest.approx(each) for each in (1.0, 1.1, 1.1, 1.29)]
+    assert ours.adapted == (pytest.approx(2.0), pytest.approx(1.29))
+    again = pace(0, 60)
+    again.adapt(*ours.adapted)
+    assert (again.delay, again.usual) == (ours.delay, ours.usual)
+    again.adapt(0.0, 0.0)
+    assert (again.delay, again.usual) == (0.0, None)
+
+
+@pytest.mark.parametrize(("usual", "seconds", "is_slow"), [
+    (0.1, 0.5, False), (0.1, 0.51, True), (1.0, 3.0, False), (1.0, 3.01, True),
+])  # fmt: skip
+def test_what_is_slow(usual: float, seconds: float, is_slow: bool) -> None:
+    ours = pace(0, 60)
+    for each in (usual, seconds):
+        ours.answered(page(first_byte=each))
+    assert (ours.delay == seconds) is is_slow
