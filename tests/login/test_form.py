@@ -86,6 +86,11 @@ def test_hidden_fields_and_boxes_are_sent_as_a_browser_does() -> None:
         ("<input name=a autocomplete=username><input name=user><input type=password name=p>", "a"),
         ("<input name=a autocomplete='section-x email'><input type=password name=p>", "a"),
         ("<input type=password name=p><input name=after>", "after"),
+        (
+            "<input name=login><input name=c title='your account' alt=user>"
+            "<input type=password name=p>",
+            "login",
+        ),
         ("<input type=tel name=phone><input type=password name=p><input name=otp>", "phone"),
         ("<input type=TEXT name=a><input type=hidden name=user><input type=password name=p>", "a"),
         ("<input type=unknown name=a><input type=password name=p>", "a"),
@@ -311,6 +316,11 @@ ODD = {
     ),
     "a field after the form": (
         SIMPLE + "<input name=x value=1><input type=password name=other>",
+        "/in/login",
+        ["u=me", "p=P"],
+    ),
+    "a field after the second of two forms": (
+        _SEARCH + SIMPLE + "<input name=x value=1>",
         "/in/login",
         ["u=me", "p=P"],
     ),

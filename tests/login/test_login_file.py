@@ -388,6 +388,21 @@ def test_errors_of_toml_have_the_line_and_not_the_text(write: Write) -> None:
     assert wrong("none.toml") == ["none.toml: cannot be read: No such file or directory"]
 
 
+def test_a_long_file_is_read_up_to_its_bound(write: Write) -> None:
+    text = table('method = "bearer"', 'token = "ask"')
+    for length, errors in ((1 << 20, 0), ((1 << 20) + 1, 1)):
+        assert len(wrong(write(text + "#" * (length - len(text)), mode=0o644))) == errors
+
+
+def test_the_usual_netrc_is_that_of_the_home(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    write(f"machine shop.example login me password {SECRET}", ".netrc")
+    [login] = read(write(table('method = "netrc"'), mode=0o644))
+    assert (login.user, login.password) == ("me", SECRET)
+
+
 def test_windows_writes_other_lines(write: Write) -> None:
     text = table('method = "basic"', 'user = "é"', f'password = "{SECRET}"')
     [login] = read(write(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode()))

@@ -128,6 +128,18 @@ def test_nor_do_those_of_a_hook(href: str) -> None:
     assert session.reason.startswith("a step of it leads to http://")
 
 
+def test_the_page_after_a_login_by_a_program_may_ask_for_a_password() -> None:
+    """Only a form that comes again shows that it was not accepted."""
+
+    def user_login(login: HookLogin) -> Generator[Ask, Page, None]:
+        yield login.get("/in")
+
+    session = Session(Login("https://a.test", Method.HOOK), {}, user_login)
+    assert session.begin(0.0) is not None
+    assert session.replied(SAFE_FORM, 0.0) is None
+    assert (session.state, session.reason) == (IN, "")
+
+
 def test_nor_that_to_a_token_endpoint() -> None:
     login = Login(
         "https://a.test", Method.OAUTH2, grant="client_credentials", client_id="a",

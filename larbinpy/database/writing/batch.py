@@ -546,7 +546,7 @@ class Batch:
         if not is_other or not self._is_emptied(old.id, page.text):
             return False
         missing = min(old.missing or page.fetched, page.fetched)
-        if _is_confirmed(page.fetched, old.missing and missing):
+        if _is_confirmed(page.fetched, missing):
             return False
         # Not its ETag: the page as it was is asked for.
         self._base.execute(

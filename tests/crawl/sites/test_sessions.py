@@ -168,8 +168,11 @@ def test_a_header_that_no_request_can_carry_is_a_failure(jars: Jars) -> None:
         yield Ask(f"{login.site}/api", headers=("X-A: caf\xe9",))
 
     sessions = Around(jars, HOOK, user_login=user_login).sessions
-    assert sessions.begin(SITE) is None
-    assert sessions.failure(SITE)
+    why = "user_login made a header that no request can carry"
+    for last in ("", "", ", for the last time"):
+        assert sessions.begin(SITE) is None
+        assert sessions.failure(SITE) == why
+        assert sessions.take_notices() == [f"{SITE}: the login failed{last}: {why}"]
 
 
 @pytest.mark.parametrize("token", ["t\r\nX-Evil: 1", "caf\xe9", "t\n"])
