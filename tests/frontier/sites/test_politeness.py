@@ -303,7 +303,7 @@ def test_the_usual_time_follows_answers_that_are_not_slow() -> None:
         usual.append(ours.usual)
     # A tenth of the newest; one that takes more than three times as long is a bad moment.
     assert usual == [pytest.approx(each) for each in (1.0, 1.1, 1.1, 1.29)]
-    assert ours.adapted == (pytest.approx(2.0), pytest.approx(1.29))
+    assert list(ours.adapted) == pytest.approx([2.0, 1.29])
     again = pace(0, 60)
     again.adapt(*ours.adapted)
     assert (again.delay, again.usual) == (ours.delay, ours.usual)
