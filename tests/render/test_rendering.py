@@ -1,16 +1,22 @@
 """Which pages a browser reads, and what is said of them afterwards."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from larbinpy.config import Config
-from larbinpy.crawl.rendering import Choice
+from larbinpy.crawl.rendering import Choice, PartRequests, ScriptCookies, part_wait
+from larbinpy.fetch.options import RequestOptions
+from larbinpy.frontier.site import NamedSite, UrlTotals
 from larbinpy.output.log import line
 from larbinpy.output.warc.warc import WarcOutput
 from larbinpy.page import Fate, Outcome, Page, Rendering
-from larbinpy.url import PAGE, SITEMAP, Url, with_view
+from larbinpy.url import PAGE, SITEMAP, Aim, Ask, Purpose, Url, with_view
+from tests.support.frontiers import site_settings
 from tests.support.warcs import records
 
 SHELL = b"<!doctype html><title>x</title><div id=app></div><script src=/app.js></script>"
@@ -43,6 +49,7 @@ def page(body: bytes = SHELL, href: str = "http://a.test/x", **more: object) -> 
         (("**",), page(requisite=True), False),
         (("**",), page(purpose=SITEMAP), False),
         (("**",), page(truncated="length"), False),
+        (("**",), page(misread=True), False),
         (("**",), page(status=304), False),
     ],
 )
@@ -95,3 +102,88 @@ def test_an_archive_has_the_page_as_sent_and_what_it_became(tmp_path: Path) -> N
     response, conversion = found[1:3]
     assert conversion.fields["WARC-Refers-To"] == response.fields["WARC-Record-ID"]
     assert conversion.fields["Content-Type"] == "text/html; charset=utf-8"
+
+
+# The requests of pages, and the cookies of their scripts, without a browser.
+
+
+@pytest.mark.parametrize(
+    ("wait", "delay", "seconds"), [(0.0, 10.0, 0.5), (0.0, 0.01, 0.1), (3.0, 10.0, 3.0)]
+)
+def test_parts_wait_less_than_pages(wait: float, delay: float, seconds: float) -> None:
+    site = NamedSite("http://a.test", site_settings(delay, 600), UrlTotals())
+    assert part_wait(Config(render_wait=wait))(site) == pytest.approx(seconds)
+
+
+class Requests:
+    """Makes a request that nothing else makes."""
+
+    def make(self, url: Url, address: str) -> Any:
+        return url, address
+
+
+def requests(login: Sequence[str] | None = None) -> PartRequests:
+    network: Any = SimpleNamespace(
+        options=SimpleNamespace(for_url=lambda url: RequestOptions("us", headers=("X-Own: 1",)))
+    )
+    headers = None if login is None else lambda url: login
+    return PartRequests(Requests(), network, lambda url: 77, headers)
+
+
+def part(body: bytes | None = None) -> Url:
+    ask = Ask("http://a.test/api", body, ("Accept: */*",))
+    return Url(ask.href, 0, purpose=Purpose(Aim.PART, "http://a.test", ask))
+
+
+def test_the_request_for_a_part_is_that_of_the_page_with_the_login_of_its_site() -> None:
+    made = requests(("Authorization: Bearer x",)).make(part(), "192.0.2.1")
+    assert (made.max_size, made.options.body, made.options.headers) == (77, None, ("X-Own: 1",))
+    assert made.headers == ("Accept: */*", "Authorization: Bearer x")
+    assert made.accept("any/type", 10**9) is None
+    sent = requests().make(part(b""), "192.0.2.1")
+    assert (sent.options.body, sent.headers) == (b"", ("Accept: */*",))
+    url = Url("http://a.test/", 0)
+    assert requests().make(url, "192.0.2.1") == (url, "192.0.2.1")  # type: ignore[comparison-overlap]
+
+
+class CookieJar:
+    """Has some cookies, and notes those that are added."""
+
+    def __init__(self, *lines: bytes) -> None:
+        self._lines = lines
+        self.added: list[list[bytes]] = []
+
+    def lines(self) -> Sequence[bytes]:
+        return self._lines
+
+    def add(self, lines: list[bytes], *, over_given: bool) -> None:
+        assert not over_given
+        self.added.append([line.split(b"\t")[5] + b"=" + line.split(b"\t")[6] for line in lines])
+
+
+def cookies(jar: CookieJar) -> ScriptCookies:
+    network: Any = SimpleNamespace(
+        options=SimpleNamespace(of=lambda site: RequestOptions("us")),
+        fetcher=SimpleNamespace(jars=SimpleNamespace(find=lambda name: jar)),
+    )
+    return ScriptCookies(network)
+
+
+def test_cookies_of_scripts_are_taken_once_and_never_over_those_of_replies() -> None:
+    jar = CookieJar(
+        b".a.test\tTRUE\t/\tFALSE\t0\tsid\t1",
+        b"#HttpOnly_a.test\tFALSE\t/\tFALSE\t0\town\t1",
+        b"b.test\tFALSE\t/\tFALSE\t0\tother\t1",
+        b"x.a.test\tFALSE\t/\tFALSE\t0\tbelow\t1",
+        b"ba.test\tFALSE\t/\tFALSE\t0\tbeside\t1",
+    )
+    taken = cookies(jar)
+    url = Url("http://a.test/", 0)
+    taken.note(url, "sid=2; own=2; other=2; below=2; beside=2; bare; odd=\x01")
+    assert jar.added == [[b"other=2", b"below=2", b"beside=2"]]
+    taken.note(url, "sid=2; other=2")
+    taken.note(url, "")
+    assert len(jar.added) == 1
+    taken.note(url, "other=3; a=b=c")
+    taken.note(Url("http://c.test/", 0), "other=3")
+    assert jar.added[1:] == [[b"other=3", b"a=b=c"], [b"other=3"]]
