@@ -12,7 +12,7 @@ here, and refuses a gzip file with anything after its first member. Servers send
 import re
 import sys
 import zlib
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import suppress
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
@@ -316,8 +316,6 @@ class Transfer:
         self.request = request
         self.started = started
         self.status = 0
-        #: As received, without the line end.
-        self.status_line = ""
         self.headers: list[tuple[str, str]] = []
         #: Status line and header lines as received.
         self.head: list[bytes] = []
@@ -360,16 +358,9 @@ class Transfer:
             return self._refuse_headers()
         if self.complete and not self._begins_again(line):
             return None
-        text = line.rstrip(b"\r\n")
-        if not text:
+        if not line.rstrip(b"\r\n"):
             return self._end_headers()
         self.head.append(line)
-        if self.status_line:
-            self._field(text.decode("latin-1"))
-        else:
-            match = _STATUS.match(text)
-            self.status = int(match[1]) if match else 0
-            self.status_line = text.decode("latin-1")
         return None
 
     def _begins_again(self, line: bytes) -> bool:
@@ -380,8 +371,6 @@ class Transfer:
         if self.status != _UNAUTHORIZED or line[:5] != b"HTTP/":
             return False
         self.complete = False
-        self.status_line = ""
-        self.headers = []
         self.head = []
         return True
 
@@ -445,6 +434,8 @@ class Transfer:
         """
         if failure is not None and self._stop is None and self.complete:
             self._truncated = "disconnect"
+        if self.head and not self.complete:
+            self._read_head()
         body = b"".join(self._chunks)
         self._chunks.clear()
         rest = b"" if self._rest is None else self._rest.packed()
@@ -540,21 +531,17 @@ class Transfer:
         self.complete = False
         self._stop = outcome
 
-    def _field(self, line: str) -> None:
-        if line[0] in " \t" and self.headers:  # obs-fold (RFC 9112, 5.2)
-            name, value = self.headers[-1]
-            self.headers[-1] = (name, f"{value} {line.strip()}")
-            return
-        name, _, value = line.partition(":")
-        self.headers.append((name.strip().lower(), value.strip()))
-
     def _end_headers(self) -> int | None:
+        self._read_head()
         if 100 <= self.status < 200 and self.status != _SWITCHING:
-            self.status_line = ""
-            self.headers = []
-            self.head = []
+            self.headers, self.head = [], []
             return None
         return self._check_type()
+
+    def _read_head(self) -> None:
+        match = _STATUS.match(self.head[0]) if self.head else None
+        self.status = int(match[1]) if match else 0
+        self.headers = _fields(self.head[1:])
 
     def _begin_headless(self) -> bool:
         """A body without headers before it is HTTP/0.9, which has no status."""
@@ -675,7 +662,7 @@ class RawExchange:
             if self._closed and not line:
                 return "closed within the headers"
             is_field = b":" in line or line[:1] in b" \t\r\n"
-            is_read = is_field or not transfer.status_line
+            is_read = is_field or not transfer.head
             transfer.header_bytes += 0 if is_read else len(line)
             # That the headers are too long, it says itself.
             is_read = is_read or transfer.header_bytes > MAX_HEADER_BYTES
@@ -732,6 +719,20 @@ class RawExchange:
             if left:
                 yield
         return ""
+
+
+def _fields(lines: Iterable[bytes]) -> list[tuple[str, str]]:
+    """Names in lower case and values of header lines, which may be folded."""
+    fields: list[tuple[str, str]] = []
+    for line in lines:
+        text = line.decode("latin-1")
+        if text[0] in " \t" and fields:  # obs-fold (RFC 9112, 5.2)
+            name, value = fields[-1]
+            fields[-1] = (name, f"{value} {text.strip()}")
+            continue
+        name, _, value = text.partition(":")
+        fields.append((name.strip().lower(), value.strip()))
+    return fields
 
 
 def _is_secret(line: bytes) -> bool:

@@ -86,10 +86,28 @@ def test_the_last_valid_type_of_several_lines_counts() -> None:
     assert page.headers[1:3] == [("a", "b"), ("content-type", "text/html; charset=x")]
 
 
-def test_the_status_line_is_kept_as_it_came() -> None:
+def test_the_head_is_kept_as_it_came() -> None:
     subject = transfer()
-    feed(subject, b"HTTP/1.1 200 \r\n\r\n")
-    assert subject.status_line == "HTTP/1.1 200 "
+    feed(subject, b"HTTP/1.1 200 \r\nA:b\r\n\r\n")
+    assert subject.page(None).head == b"HTTP/1.1 200 \r\nA:b\r\n"
+
+
+def test_a_reply_that_ends_within_its_headers_has_those_that_came() -> None:
+    subject = transfer()
+    feed(subject, b"HTTP/1.1 200 OK\r\nServer: y\r\n")
+    page = subject.page(Outcome.EARLY_STOP)
+    assert (page.outcome, page.status, page.headers) == (
+        Outcome.EARLY_STOP,
+        200,
+        [("server", "y")],
+    )
+
+
+def test_an_interim_reply_alone_has_no_headers() -> None:
+    subject = transfer()
+    feed(subject, b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n")
+    page = subject.page(Outcome.EARLY_STOP)
+    assert (page.outcome, page.headers, page.head) == (Outcome.EARLY_STOP, [], b"")
 
 
 def test_interim_replies_are_skipped() -> None:
