@@ -258,10 +258,14 @@ _PROTOCOLS = {
 
 
 class Record(NamedTuple):
-    """A record as a gzip member, and its entry in the index if it has one."""
+    """A record, and its entry in the index if it has one."""
 
     data: bytes
     entry: Entry | None = None
+
+    def packed(self) -> bytes:
+        """The record as a gzip member."""
+        return compress(self.data, _LEVEL, _GZIP)
 
 
 class Original(NamedTuple):
@@ -356,7 +360,7 @@ def _response(
 
 
 def _record(kind: str, identity: str, type_: str, block: bytes, fields: str) -> bytes:
-    """A record as a gzip member; `fields` are lines of its head."""
+    """A record; `fields` are lines of its head."""
     whole = digest(block)
     payload = _field(_PAYLOAD, whole) if kind in _WHOLE else ""
     head = (
@@ -364,7 +368,7 @@ def _record(kind: str, identity: str, type_: str, block: bytes, fields: str) -> 
         f"WARC-Block-Digest: {whole}\r\n{payload}"
         f"Content-Type: {type_}\r\nContent-Length: {len(block)}\r\n\r\n"
     )
-    return compress(b"".join((head.encode(), block, b"\r\n\r\n")), _LEVEL, _GZIP)
+    return b"".join((head.encode(), block, b"\r\n\r\n"))
 
 
 def _identity() -> str:

@@ -88,6 +88,8 @@ class Series:
         self._host = _NOT_IN_NAMES.sub("-", os.uname().nodename) or "localhost"
         self._number = 0
         self._growing: _Growing | None = None
+        # Bytes of the records in complete files of this run.
+        self._bytes = 0
         #: Names of files without an index, and the steps that make that of the first.
         self._unsorted: deque[str] = deque()
         self._sorting: Iterator[None] | None = None
@@ -99,6 +101,11 @@ class Series:
     def files(self) -> int:
         """The number of files begun."""
         return self._number
+
+    @property
+    def added(self) -> int:
+        """Bytes of all records so far in this run."""
+        return self._bytes + (self._growing.added if self._growing else 0)
 
     def tend(self) -> None:
         """Do one step of sorting the indexes of complete files."""
@@ -123,16 +130,16 @@ class Series:
 
         Raises `OSError`.
         """
-        if self._growing is not None and self._growing.size >= self._file_size:
+        if self._growing is not None and self._growing.reaches(self._file_size):
             self._complete()
         if self._growing is None:
             self._growing = self._new(_date(now))
         return self._records
 
-    def append(self, records: Sequence[Record]) -> int:
-        """Take all `records` or none; return their size in bytes. Raises `OSError`."""
+    def append(self, records: Sequence[Record]) -> None:
+        """Take all `records` or none. Raises `OSError`."""
         assert self._growing is not None, self
-        return self._growing.append(records)
+        self._growing.append(records)
 
     def _new(self, date: str) -> "_Growing":
         stamp = "".join(filter(str.isdigit, date))
@@ -154,6 +161,7 @@ class Series:
         growing = self._growing
         if growing is not None:
             growing.flush()
+            self._bytes += growing.added
             self._rename(growing.name + _WARC + _OPEN, growing.name + _WARC)
             self._unsorted.append(growing.name)
             self._growing = None
@@ -244,14 +252,17 @@ class Series:
             os.close(fd)
 
 
-#: Bytes of records that are written at once.
+#: Bytes of records that are packed at once: code and tables of the packer then stay in the caches.
+_PACKED = 1 << 18
+#: Bytes of packed records that are written at once.
 _WRITTEN = 1 << 18
 
 
 class _Growing:
     """The file `name` to which captures are added, and its journal.
 
-    Records and their lines wait in memory until `flush`; after a failed write they still wait.
+    Records wait in memory to be packed, and then with their lines until `flush`; after a failed
+    write they still wait.
     """
 
     def __init__(self, name: str, folder: int) -> None:
@@ -262,26 +273,50 @@ class _Growing:
         except BaseException:
             self._file.close()
             raise
-        #: Bytes, with those that wait.
-        self.size = self._file.size
+        self._unpacked: list[Record] = []
+        self._unpacked_size = 0
         self._waiting: list[bytes] = []
         self._lines: list[bytes] = []
-        self._written = self.size
+        # Bytes of the file: with those that wait, at its beginning, and those that are written.
+        self._size = self._begin = self._written = self._file.size
 
-    def append(self, records: Sequence[Record]) -> int:
-        """Take all `records` or none; return their size in bytes."""
-        if self.size - self._written >= _WRITTEN:
+    @property
+    def size(self) -> int:
+        """Bytes, with those that wait."""
+        self._pack()
+        return self._size
+
+    @property
+    def added(self) -> int:
+        """Bytes of the records that were added."""
+        return self.size - self._begin
+
+    def reaches(self, size: int) -> bool:
+        """Whether it has `size` bytes."""
+        return self._size + self._unpacked_size >= size and self.size >= size
+
+    def append(self, records: Sequence[Record]) -> None:
+        """Take all `records` or none."""
+        if self._unpacked_size >= _PACKED:
+            self._pack()
+        if self._size - self._written >= _WRITTEN:
             self.flush()
-        before = self.size
-        for data, entry in records:
-            if entry is not None:
-                self._lines.append(entry.line(self.size, len(data), self.name + _WARC))
+        self._unpacked += records
+        self._unpacked_size += sum([len(record.data) for record in records])
+
+    def _pack(self) -> None:
+        for record in self._unpacked:
+            data = record.packed()
+            if record.entry is not None:
+                self._lines.append(record.entry.line(self._size, len(data), self.name + _WARC))
             self._waiting.append(data)
-            self.size += len(data)
-        return self.size - before
+            self._size += len(data)
+        self._unpacked.clear()
+        self._unpacked_size = 0
 
     def flush(self) -> None:
         """Write what waits."""
+        self._pack()
         # The journal first. A kill may leave lines without captures; `load` cuts both off.
         lines = b"".join(self._lines)
         self._journal.write(lines)
@@ -292,13 +327,13 @@ class _Growing:
             raise
         self._waiting.clear()
         self._lines.clear()
-        self._written = self.size
+        self._written = self._size
 
     def cut_to(self, length: int) -> None:
-        if self.size < length:
+        if self._size < length:
             raise ValueError(f"{self.name}{_WARC} is shorter than it was")
         self._file.cut_to(length)
-        self.size = self._written = length
+        self._size = self._begin = self._written = length
 
     def sync(self) -> None:
         self._file.sync()
@@ -436,7 +471,7 @@ class WarcOutput:
         self._originals = FirstCaptures() if originals is None else originals
         self._most_answers = answers
         self._answers: dict[str, _LookUp] = {}
-        self._captures = self._revisits = self._bytes = 0
+        self._captures = self._revisits = 0
 
     def loaded(self, page: Page) -> None:
         self._archive(page)
@@ -462,7 +497,7 @@ class WarcOutput:
             "captures": self._captures,
             "revisits": self._revisits,
             "files": self._series.files,
-            "bytes": self._bytes,
+            "bytes": self._series.added,
         }
 
     def _archive(self, page: Page) -> None:
@@ -479,7 +514,7 @@ class WarcOutput:
         records = [*make.capture(page, date, payload, original, rendered)]
         if look_up is not None:
             records.insert(0, make.look_up(name, _date(look_up.at), look_up.addresses))
-        self._bytes += self._series.append(records)
+        self._series.append(records)
         self._answers.pop(name, None)
         self._captures += 1
         self._revisits += original is not None

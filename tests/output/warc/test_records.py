@@ -31,7 +31,7 @@ def written(folder: Path, page: Page, original: Original | None = None) -> list[
         *make.capture(page, DATE, digest(page.body), original),
     ]
     file = folder / "x.warc.gz"
-    file.write_bytes(b"".join(record.data for record in made))
+    file.write_bytes(b"".join(record.packed() for record in made))
     return records(file)
 
 
@@ -205,7 +205,7 @@ def test_a_name_look_up_is_a_resource_record(tmp_path: Path) -> None:
     make = Records()
     record = make.look_up("a.test", DATE, ["192.0.2.1", "2001:db8::1"])
     file = tmp_path / "x.warc.gz"
-    file.write_bytes(make.info("x", DATE, {}).data + record.data)
+    file.write_bytes(make.info("x", DATE, {}).packed() + record.packed())
     found = records(file)[1]
     assert (found.kind, found.url, found.fields["Content-Type"]) == (
         *("resource", "dns:a.test", "text/dns"),
@@ -220,7 +220,7 @@ def test_a_name_look_up_is_a_resource_record(tmp_path: Path) -> None:
 def test_the_first_record_describes_the_crawl(tmp_path: Path) -> None:
     file = tmp_path / "x.warc.gz"
     about = {"software": "larbinpy/1", "operator": "me@example.org", "robots": "obey", "empty": ""}
-    file.write_bytes(Records().info("x.warc.gz", DATE, about).data)
+    file.write_bytes(Records().info("x.warc.gz", DATE, about).packed())
     [info] = records(file)
     assert info.kind == "warcinfo"
     assert info.fields["WARC-Filename"] == "x.warc.gz"
