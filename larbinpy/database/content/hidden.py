@@ -481,13 +481,13 @@ class Sheets:
     def __init__(self, tree: Document) -> None:
         self._sheets: list[Sheet] = []
         #: Whether it has others, which are not known.
-        self.linked = any(
-            "stylesheet" in (element.attr("rel") or "").lower()
-            for element in tree.iter_elements("link")
-        )
+        self.linked = False
         self._tree = tree
         left = _SHEETS
-        for element in tree.iter_elements("style"):
+        for element in tree.iter_elements(("link", "style")):
+            if element.tag == "link":
+                self.linked |= "stylesheet" in (element.attr("rel") or "").lower()
+                continue
             css = element.text
             left -= len(css)
             if left >= 0 and "{" in css:
@@ -547,23 +547,27 @@ _HEADED = 3
 _OPENER = re.compile(r"accordion|collaps|toggle|expand|faq|question|spoiler", re.IGNORECASE)
 
 
-def remove_unseen(tree: Document, covered: Callable[[Element], object]) -> None:
-    """Remove the elements that HTML hides, and those whose text is none: scripts, styles.
+def remove_unseen(
+    tree: Document, opened: Callable[[Element], bool], covered: Callable[[Element], object]
+) -> list[Element]:
+    """Remove the elements that HTML hides, and those whose text is none; return the latter.
 
-    Those that a click shows are `covered`.
+    Those that a click has `opened` are `covered`.
     """
-    for template in tree.select("template[shadowrootmode]"):
-        _open_shadow(template)
-    for element in list(tree.iter_elements(_NO_TEXT)):
+    unseen = list(tree.iter_elements(_NO_TEXT))
+    shadows = [each for each in unseen if each.tag == "template" and "shadowrootmode" in each.attrs]
+    if shadows:
+        for template in shadows:
+            _open_shadow(template)
+        unseen = list(tree.iter_elements(_NO_TEXT))
+    for element in unseen:
         element.extract()
-    found = tree.select(_HIDDEN)
-    if found:
-        opened = opened_by_click(tree)
-        for element in found:
-            if opened(element):
-                covered(element)
-            else:
-                element.extract()
+    for element in tree.select(_HIDDEN):
+        if opened(element):
+            covered(element)
+        else:
+            element.extract()
+    return unseen
 
 
 def _open_shadow(template: Element) -> None:
@@ -582,17 +586,23 @@ def _open_shadow(template: Element) -> None:
             template.insert_before(each)
 
 
-def opened_by_click(tree: Document) -> Callable[[Element], bool]:
-    """Return whether an element that is hidden is a panel of tabs, or an answer that opens."""
-    names = {
-        name
-        for each in tree.select(_OPENERS)
-        for key in ("aria-controls", "data-target", "data-bs-target", "href")
-        for name in (each.attr(key) or "").replace("#", "").split()
-    }
+class Opened:
+    """Tells whether an element that is hidden is a panel of tabs, or an answer that opens."""
 
-    def opened(element: Element) -> bool:
-        if element.attr("role") == "tabpanel" or element.attr("id") in names:
+    def __init__(self, tree: Document) -> None:
+        self._tree = tree
+
+    @cached_property
+    def _names(self) -> set[str | None]:
+        return {
+            name
+            for each in self._tree.select(_OPENERS)
+            for key in ("aria-controls", "data-target", "data-bs-target", "href")
+            for name in (each.attr(key) or "").replace("#", "").split()
+        }
+
+    def __call__(self, element: Element) -> bool:
+        if element.attr("role") == "tabpanel" or element.attr("id") in self._names:
             return True
         before = element.previous_sibling
         while isinstance(before, Text) and before.data.isspace():
@@ -604,8 +614,6 @@ def opened_by_click(tree: Document) -> Callable[[Element], bool]:
                 return True
             before = next((each for each in before.children if isinstance(each, Element)), None)
         return False
-
-    return opened
 
 
 def is_opener(element: Element) -> bool:

@@ -35,7 +35,7 @@ from larbinpy.parse import grammars
 from larbinpy.parse.charset import document, query_encoder, shortened
 from larbinpy.parse.grammars import is_address
 from larbinpy.parse.link import Collector
-from larbinpy.url import parse
+from larbinpy.url import MAX_LENGTH, Base, parse
 from larbinpy.url import split as split_url
 
 _WORDS = re.compile(r"\w+")
@@ -183,6 +183,8 @@ class _Site:
 _MOST_LINKS = 2000
 #: Characters of all URLs: with a long base, a reference of two bytes becomes a URL of 8 kB.
 _MOST_CHARACTERS = 1 << 19
+#: Characters of a reference; blanks and escapes may go.
+_LONGEST_REFERENCE = 4 * MAX_LENGTH
 LONGEST_ANCHOR = 200
 _LONGEST_REL = 60
 _MOST_IMAGES = 200
@@ -228,8 +230,8 @@ class References:
             start = url
         #: What references are relative to.
         self.start = start
-        self._collector = Collector(start)
-        self._collector.encode = query_encoder(encoding)
+        self._base = Base(start)
+        self._encode = query_encoder(encoding)
         self._known: dict[str, str | None] = {}
         self._room = _MOST_CHARACTERS
 
@@ -240,8 +242,11 @@ class References:
         url = self._known.get(reference, "")
         if url != "":
             return url
-        url = self._collector.resolve(reference) if reference and self._room > 0 else None
-        self._known[reference] = url
+        spelled = reference
+        if self._encode is not None and not reference.isascii():
+            spelled = self._encode(reference)
+        has_room = 0 < len(spelled) <= _LONGEST_REFERENCE and self._room > 0
+        url = self._known[reference] = self._base.resolve(spelled) if has_room else None
         self._room -= len(url or "")
         return url
 

@@ -7,7 +7,6 @@ it made the main text better, on pages of several kinds and in both halves of tw
 
 import re
 from collections.abc import Iterator
-from functools import cache
 from itertools import chain, islice
 from typing import NamedTuple
 
@@ -15,11 +14,11 @@ from turbohtml import Document, Element, Node, PlainText, Text
 
 from larbinpy.database.content.content import CELL, lines
 from larbinpy.database.content.hidden import (
+    Opened,
     Sheets,
     Styled,
     hidden,
     is_opener,
-    opened_by_click,
     remove_unseen,
     styled,
     unreadable,
@@ -182,16 +181,16 @@ def split(tree: Document) -> Texts:
     better (WCXB, AEB). Never raises.
     """
     sheets = Sheets(tree)
-    unscripted = list(tree.iter_elements("noscript"))
-    scripted = next(tree.iter_elements("script"), None) is not None
     covered: list[Element] = []
-    remove_unseen(tree, covered.append)
+    opened = Opened(tree)
+    unseen = remove_unseen(tree, opened, covered.append)
+    unscripted = [each for each in unseen if each.tag == "noscript"]
     body = next(tree.iter_elements("body"), None)
     if body is None:
         return Texts(lines(tree.to_text(_PLAIN), LONGEST), "", tree, [tree], [])
     inline = styled(tree)
-    gone = _remove_hidden(tree, sheets, inline, covered)
-    if scripted and gone:
+    gone = _remove_hidden(tree, sheets, inline, opened, covered)
+    if gone and any(each.tag == "script" for each in unseen):
         _show_hidden(body, gone)
     aside = Element("div")
     body.append(aside)
@@ -334,14 +333,13 @@ _Taken = tuple[Element, Node | None, Node | None]
 
 
 def _remove_hidden(
-    tree: Document, sheets: Sheets, inline: list[Styled], covered: list[Element]
+    tree: Document, sheets: Sheets, inline: list[Styled], opened: Opened, covered: list[Element]
 ) -> list[_Taken]:
     """Remove what CSS hides, and return it; add what a click shows to `covered`."""
     taken: list[_Taken] = []
-    opened = cache(lambda: opened_by_click(tree))
     for found in (hidden, unreadable):
         for each in list(found(tree, sheets, inline)):
-            if opened()(each):
+            if opened(each):
                 covered.append(each)
             elif each.tag != _FORMULA_TEXT:
                 taken.append((each, each.parent, each.next_sibling))
@@ -379,9 +377,10 @@ def _main(body: Element, prose: Prose) -> tuple[Element, str]:
     """Return the element that the main text stands in, and its text."""
     node = prose.article() or body
     text = node.to_text(_PLAIN)
+    parts = list(node.iter_elements(("main", "article")))
     for found in (
-        [*node.iter_elements("main"), *node.select("[role=main]")],
-        list(node.iter_elements("article")),
+        [*(each for each in parts if each.tag == "main"), *node.select("[role=main]")],
+        [each for each in parts if each.tag == "article"],
     ):
         inner = found[0].to_text(_PLAIN) if len(found) == 1 else ""
         if 2 * len(inner) > len(text):

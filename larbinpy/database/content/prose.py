@@ -5,9 +5,8 @@ them, or have them in blocks that stand apart; the paragraphs of an article are 
 """
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from itertools import chain, islice
-from typing import cast
 
 from turbohtml import Element, Node, Text
 
@@ -85,8 +84,9 @@ class Prose:
                 if len(text) >= _TEXT and not text.isspace():
                     self._add(node, text.strip())
         joint.join()
-        self._paths = {block: self._path(block) for block in self._blocks}
-        self._within: dict[int, Counter[Element]] = {}
+        around: dict[Node | None, list[Element]] = {}
+        self._paths = {block: self._path(block, around) for block in self._blocks}
+        self._within: dict[int, dict[Element, int]] = {}
 
     def _add(self, node: Text, text: str) -> None:
         length = len(text)
@@ -105,12 +105,19 @@ class Prose:
         if isinstance(block, Element):
             self._blocks[block] = self._blocks.get(block, 0) + length
 
-    def _path(self, block: Element) -> list[Element]:
-        """A block and the elements around it, without the body."""
-        path: list[Node] = [block, *islice(block.ancestors, _LEVELS)]
-        if self._body in path:
-            path = path[: path.index(self._body)]
-        return cast("list[Element]", path)
+    def _path(self, block: Element, known: dict[Node | None, list[Element]]) -> list[Element]:
+        """A block and the elements around it, without the body; `known` are those of others."""
+        new: list[Element] = []
+        each: Node | None = block
+        while isinstance(each, Element) and each not in known and len(new) < _LEVELS:
+            if each == self._body:
+                break
+            new.append(each)
+            each = each.parent
+        path = known.get(each, [])
+        for one in reversed(new):
+            path = known[one] = [one, *path[:_LEVELS]]
+        return path
 
     def spare(self, gone: dict[Element, str]) -> int:
         """Delete from `gone` the names that most of the text has; return what is left without.
@@ -146,10 +153,10 @@ class Prose:
             if not gone.keys().isdisjoint(path):
                 del self._blocks[block]
 
-    def within(self, least: int) -> Counter[Element]:
+    def within(self, least: int) -> dict[Element, int]:
         """The characters of the blocks of at least `least`, in all elements of the body."""
         if least not in self._within:
-            found = self._within[least] = Counter[Element]()
+            found = self._within[least] = defaultdict(int)
             for block, length in self._blocks.items():
                 if length >= least:
                     found[self._body] += length
@@ -226,7 +233,7 @@ class Prose:
         return found
 
 
-def _has_twin(element: Element, within: Counter[Element]) -> bool:
+def _has_twin(element: Element, within: dict[Element, int]) -> bool:
     """Whether an element with the same tag and class beside it has text, too.
 
     Layout has names such as row or section: a twin is large, or a text with the same parts.
