@@ -39,6 +39,8 @@ _SPARED = 0.1
 _ARTICLE = 300
 _NEIGHBOURS = 0.4
 _MOST = 0.6
+#: The share of the text in an article, at most: where it is most, what is beside it belongs to it.
+_PART = 0.48
 #: The share of the text before an article, at most; a single block that is one has this many
 #: characters, this share of all, and less before it.
 _BEFORE = 0.35
@@ -195,8 +197,10 @@ class Prose:
         return best, score[best] if best is not None else 0
 
     def _stands_first(self, article: Element, length: int) -> bool:
-        """Whether an article is not what shops write below their lists."""
+        """Whether an article is not what shops write below their lists, nor nearly all of a page."""
         whole, own = self._body.text, article.text
+        if len(own) > _PART * len(whole):
+            return False
         before = whole.find(own[:_BEGINNING]) / len(whole)
         if before > _BEFORE:
             return False
