@@ -17,7 +17,7 @@ _ISO = re.compile(
     r"\s*(Z|UTC|GMT|[+-]\d\d:?\d\d)?)?",
     re.IGNORECASE,
 )
-#: The months of the large languages, as they stand in dates.
+#: The months of many languages, as they stand in dates, and those of Iran's own calendar.
 _LANGUAGES = """
 january february march april may june july august september october november december
 januar februar märz april mai juni juli august september oktober november dezember
@@ -64,15 +64,57 @@ januari februari maret april mei juni juli agustus september oktober november de
  ডিসেম্বর
 มกราคม กุมภาพันธ์ มีนาคม เมษายน พฤษภาคม มิถุนายน กรกฎาคม สิงหาคม กันยายน
  ตุลาคม พฤศจิกายน ธันวาคม
+sausio vasario kovo balandžio gegužės birželio liepos rugpjūčio rugsėjo spalio lapkričio
+ gruodžio
+janvāris februāris marts aprīlis maijs jūnijs jūlijs augusts septembris oktobris novembris
+ decembris
+janvārī februārī martā aprīlī maijā jūnijā jūlijā augustā septembrī oktobrī novembrī decembrī
+urtarrilaren otsailaren martxoaren apirilaren maiatzaren ekainaren uztailaren abuztuaren
+ irailaren urriaren azaroaren abenduaren
+urtarrilak otsailak martxoak apirilak maiatzak ekainak uztailak abuztuak irailak urriak azaroak
+ abenduak
+xaneiro febreiro marzo abril maio xuño xullo agosto setembro outubro novembro decembro
+janar shkurt mars prill maj qershor korrik gusht shtator tetor nëntor dhjetor
+ionawr chwefror mawrth ebrill mai mehefin gorffennaf awst medi hydref tachwedd rhagfyr
+yanvar fevral mart aprel may iyun iyul avqust sentyabr oktyabr noyabr dekabr
+yanvar fevral mart aprel may iyun iyul avgust sentabr oktabr noyabr dekabr
+januarie februarie maart april mei junie julie augustus september oktober november desember
+januari februari mac april mei jun julai ogos september oktober november disember
+enero pebrero marso abril mayo hunyo hulyo agosto setyembre oktubre nobyembre disyembre
+januari februari machi aprili mei juni julai agosti septemba oktoba novemba desemba
+јануари февруари март април мај јуни јули август септември октомври ноември декември
+студзеня лютага сакавіка красавіка мая чэрвеня ліпеня жніўня верасня кастрычніка лістапада
+ снежня
+қаңтар ақпан наурыз сәуір мамыр маусым шілде тамыз қыркүйек қазан қараша желтоқсан
+იანვარი თებერვალი მარტი აპრილი მაისი ივნისი ივლისი აგვისტო სექტემბერი ოქტომბერი ნოემბერი
+ დეკემბერი
+հունվարի փետրվարի մարտի ապրիլի մայիսի հունիսի հուլիսի օգոստոսի սեպտեմբերի հոկտեմբերի նոյեմբերի
+ դեկտեմբերի
+كانون_الثاني شباط آذار نيسان أيار حزيران تموز آب أيلول تشرين_الأول تشرين_الثاني كانون_الأول
+جانفي فيفري مارس أفريل ماي جوان جويلية أوت سبتمبر أكتوبر نوفمبر ديسمبر
+يناير فبراير مارس أبريل ماي يونيو يوليوز غشت شتنبر أكتوبر نونبر دجنبر
+فروردین اردیبهشت خرداد تیر مرداد شهریور مهر آبان آذر دی بهمن اسفند
+جنوری فروری مارچ اپریل مئی جون جولائی اگست ستمبر اکتوبر نومبر دسمبر
+ינואר פברואר מרץ אפריל מאי יוני יולי אוגוסט ספטמבר אוקטובר נובמבר דצמבר
+जानेवारी फेब्रुवारी मार्च एप्रिल मे जून जुलै ऑगस्ट सप्टेंबर ऑक्टोबर नोव्हेंबर डिसेंबर
+जनवरी फेब्रुअरी मार्च अप्रिल मे जुन जुलाई अगस्ट सेप्टेम्बर अक्टोबर नोभेम्बर डिसेम्बर
+ஜனவரி பிப்ரவரி மார்ச் ஏப்ரல் மே ஜூன் ஜூலை ஆகஸ்ட் செப்டம்பர் அக்டோபர் நவம்பர் டிசம்பர்
+జనవరి ఫిబ్రవరి మార్చి ఏప్రిల్ మే జూన్ జులై ఆగస్టు సెప్టెంబర్ అక్టోబర్ నవంబర్ డిసెంబర్
+જાન્યુઆરી ફેબ્રુઆરી માર્ચ એપ્રિલ મે જૂન જુલાઈ ઑગસ્ટ સપ્ટેમ્બર ઑક્ટોબર નવેમ્બર ડિસેમ્બર
+ಜನವರಿ ಫೆಬ್ರವರಿ ಮಾರ್ಚ್ ಏಪ್ರಿಲ್ ಮೇ ಜೂನ್ ಜುಲೈ ಆಗಸ್ಟ್ ಸೆಪ್ಟೆಂಬರ್ ಅಕ್ಟೋಬರ್ ನವೆಂಬರ್ ಡಿಸೆಂಬರ್
+ജനുവരി ഫെബ്രുവരി മാർച്ച് ഏപ്രിൽ മേയ് ജൂൺ ജൂലൈ ഓഗസ്റ്റ് സെപ്റ്റംബർ ഒക്ടോബർ നവംബർ ഡിസംബർ
+ਜਨਵਰੀ ਫਰਵਰੀ ਮਾਰਚ ਅਪ੍ਰੈਲ ਮਈ ਜੂਨ ਜੁਲਾਈ ਅਗਸਤ ਸਤੰਬਰ ਅਕਤੂਬਰ ਨਵੰਬਰ ਦਸੰਬਰ
+មករា កុម្ភៈ មីនា មេសា ឧសភា មិថុនា កក្កដា សីហា កញ្ញា តុលា វិច្ឆិកា ធ្នូ
 ม.ค. ก.พ. มี.ค. เม.ย. พ.ค. มิ.ย. ก.ค. ส.ค. ก.ย. ต.ค. พ.ย. ธ.ค.
 """
 _SHORTEST = 3
 
 
 def _key(name: str) -> str:
-    """The name of a month without case and accents, which capitals lack."""
+    """The name of a month without case and accents, which capitals lack, and without blanks."""
     apart = unicodedata.normalize("NFD", name.casefold().replace("\u0131", "i"))
-    return "".join(each for each in apart if not unicodedata.combining(each)).rstrip(".")
+    letters = (each for each in apart if not unicodedata.combining(each))
+    return "".join(each for each in letters if each.isprintable() and each not in " _").rstrip(".")
 
 
 def _months() -> dict[str, int]:
@@ -92,13 +134,18 @@ def _months() -> dict[str, int]:
         if at == 11:
             whole |= begun
     found = {name: month for name, month in begun.items() if name not in doubtful}
-    return found | whole | {"mrt": 3, "sept": 9}
+    return found | whole | {"mrt": 3, "mrz": 3, "sept": 9}
 
 
 _MONTHS = _months()
-_NAME_OF_MONTH = r"([^\W\d_][^\s\d.,/|-]{1,14}|[\u0e00-\u0e7f]{1,3}\.[\u0e00-\u0e7f]\.)\.?"
-_OF = r"(?:de\s+|del\s+|of\s+|d['\u2019])?"
+_NAME_OF_MONTH = (
+    r"([^\W\d_][^\s\d.,/|-]{1,14}(?:\s\u0627\u0644\w{3,5})?"
+    r"|[\u0e00-\u0e7f]{1,3}\.[\u0e00-\u0e7f]\.)\.?"
+)
+_OF = r"(?:de\s+|del\s+|of\s+|d['\u2019]|พ\.ศ\.\s*)?"
 _Numbers = tuple[int, int, int]
+#: The years before the first of the eras of emperors, and of the republic in Taiwan.
+_ERAS = {"令": 2018, "平": 1988, "民": 1911}
 
 
 def _named(year: str, month: str, day: str) -> _Numbers | None:
@@ -111,28 +158,43 @@ def _named(year: str, month: str, day: str) -> _Numbers | None:
 #: other signs where only one of the numbers can be the month.
 _SPELLINGS: tuple[tuple[re.Pattern[str], Callable[[tuple[str, ...]], _Numbers | None]], ...] = (
     (
-        re.compile(rf"{_NAME_OF_MONTH}\s+(\d\d?)(?:st|nd|rd|th)?,?\s+(\d{{4}})(?!\d)"),
+        re.compile(
+            rf"{_NAME_OF_MONTH}\s+(\d\d?)(?:st|nd|rd|th)?"
+            r"(?:,\s*|\s+(?:\d\d?:\d\d(?::\d\d)?\s+(?:(?:[A-Z]{2,5}|[+-]\d{4})\s+)?)?)(\d{4})(?!\d)"
+        ),
         lambda found: _named(found[2], found[0], found[1]),
     ),
     (
         re.compile(
-            rf"(?<!\d)(\d\d?)(?:st|nd|rd|th|er|[º°ª.])?[-\s]+{_OF}{_NAME_OF_MONTH}[,-]?\s*{_OF}(\d{{4}})"
-            r"(?!\d)"
+            rf"(?<!\d)(\d\d?)(?:(?:st|nd|rd|th|er|[º°ª.])?[-/\s]+|\.){_OF}{_NAME_OF_MONTH}"
+            rf"[,/-]?\s*{_OF}(\d{{4}})(?!\d)"
         ),
         lambda found: _named(found[2], found[1], found[0]),
     ),
     (
-        re.compile(rf"(?<!\d)(\d{{4}})\.?\s+{_NAME_OF_MONTH}\s+(\d\d?)(?!\d)"),
+        re.compile(
+            rf"(?<!\d)(\d{{4}})(?:[.,]|\s*m\.|\(?e?\)?ko)?\s+{_NAME_OF_MONTH}\s+(\d\d?)(?!\d)"
+        ),
         lambda found: _named(found[0], found[1], found[2]),
     ),
     (
-        re.compile(r"(?<!\d)(\d{4})(?:\s*[年년]|[./])\s*(\d\d?)(?:\s*[月월]|[./])\s*(\d\d?)(?!\d)"),
+        re.compile(
+            r"(?<!\d)(\d{4})\.?\s*(?:gada|жылғы|жылдың|ж\.)\s+(\d\d?)\.?[-\s]+"
+            rf"{_NAME_OF_MONTH}"
+        ),
+        lambda found: _named(found[0], found[2], found[1]),
+    ),
+    (
+        re.compile(
+            r"(?<!\d)(\d{4})(?:\s*(?:[年년]|оны)|[./])\s*(\d\d?)"
+            r"(?:\s*[月월]|(?:\s*-\u0440)?\s*сарын|[./])\s*(\d\d?)(?!\d)"
+        ),
         lambda found: (int(found[0]), int(found[1]), int(found[2])),
     ),
     (
-        re.compile(r"(令和|平成)\s*(\d\d?|元)年\s*(\d\d?)月\s*(\d\d?)日"),
+        re.compile(r"(令和|平成|民[國国])\s*(\d{1,3}|元)\s*年\s*(\d\d?)\s*月\s*(\d\d?)\s*日"),
         lambda found: (
-            (2018 if found[0] == "令和" else 1988) + int(found[1].replace("元", "1")),
+            _ERAS[found[0][0]] + int(found[1].replace("元", "1")),
             int(found[2]),
             int(found[3]),
         ),
@@ -166,7 +228,10 @@ _SHORT_YEAR = re.compile(r"(?<![\d.])(\d\d?)\.(0?[1-9]|1[0-2])\.(\d\d)(?![\d.])"
 #: Seconds or milliseconds since 1970.
 _UNIX = re.compile(r"(1\d{9})(?:\d{3})?")
 #: Every date has one; most texts have none.
-_YEAR = re.compile(r"\d{4}|令和|平成")
+_YEAR = re.compile(r"\d{4}|令和|平成|民[國国]|二[\u3007○零]")
+#: Numbers in words of China, up to 99.
+_HAN = str.maketrans("\u3007○零一二三四五六七八九", "000123456789")
+_HAN_TEN = re.compile(r"(\d?)十(\d?)")
 #: Characters in which a date is looked for; no honest spelling is longer.
 _LONGEST = 100
 #: Characters of an element that is about a date.
@@ -182,6 +247,9 @@ _FOR_MACHINES = frozenset(("datetime", "content", "title"))
 _UP = 3
 #: Years after this one are counted from the death of the Buddha, as in Thailand.
 _BUDDHIST = 2500
+#: Years of Iran's calendar since 1992, and the day from which its days are counted.
+_PERSIAN = range(1371, 1500)
+_PERSIAN_DAY = 226_111
 #: Elements that may show the date of the page: a selector, then what a class must have.
 _SELECTOR = "time,abbr,[itemprop=datePublished]," + ",".join(
     f"[class*={word} i]" for word in ("dat", "time", "publish", "posted", "byline", "fecha")
@@ -263,6 +331,8 @@ def iso(text: str, latest: str, order: bool | None = None) -> str | None:
     1995 and after `latest`, an ISO date, are not believed. `order`: that of `day_first`.
     """
     text = text[:_LONGEST].strip()
+    if "\u5e74" in text and not any(map(str.isdecimal, text)):
+        text = _HAN_TEN.sub(lambda found: f"{found[1] or 1}{found[2] or 0}", text.translate(_HAN))
     if not _YEAR.search(text):
         return None if order is None else _short(text, latest, order)
     found = _ISO.match(text)
@@ -462,9 +532,20 @@ def _day(year: int, month: int, day: int) -> str | None:
     if year > _BUDDHIST:
         year -= 543
     try:
-        return date(year, month, day).isoformat()
+        found = _persian(year, month, day) if year in _PERSIAN else date(year, month, day)
+        return found.isoformat()
     except ValueError:
         return None
+
+
+def _persian(year: int, month: int, day: int) -> date:
+    """A day of the calendar of Iran, in 1371 to 1499, whose leap years come in cycles of 33."""
+    leaps = ((year + 1595) // 33 * 8 + ((year + 1595) % 33 + 3) // 4 for year in (year, year + 1))
+    before, after = leaps
+    longest = 31 if month < 7 else 30 if month < 12 else 29 + after - before
+    if not (1 <= month <= 12 and 1 <= day <= longest):
+        raise ValueError(month, day)
+    return date.fromordinal(365 * year + before + 30 * month + min(month, 7) + day + _PERSIAN_DAY)
 
 
 def _checked(date: str | None, latest: str) -> str | None:

@@ -197,7 +197,7 @@ class Prose:
         return best, score[best] if best is not None else 0
 
     def _stands_first(self, article: Element, length: int) -> bool:
-        """Whether an article is not what shops write below their lists, nor nearly all of a page."""
+        """Whether an article is not what shops write below their lists, nor most of a page."""
         whole, own = self._body.text, article.text
         if len(own) > _PART * len(whole):
             return False
