@@ -586,7 +586,7 @@ def _open_shadow(template: Element) -> None:
             template.insert_before(each)
 
 
-class Opened:
+class Openers:
     """Tells whether an element that is hidden is a panel of tabs, or an answer that opens."""
 
     def __init__(self, tree: Document) -> None:

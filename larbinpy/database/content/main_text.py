@@ -14,7 +14,7 @@ from turbohtml import Document, Element, Node, PlainText, Text
 
 from larbinpy.database.content.content import CELL, lines
 from larbinpy.database.content.hidden import (
-    Opened,
+    Openers,
     Sheets,
     Styled,
     hidden,
@@ -47,6 +47,7 @@ _LIST = """
     related recommend recommended recommendations recirc trending popular
     comment comments respond reviews customerreview productreview feedback ratings
     bio author byline timestamp meta metadata avatar flair badge badges signature tag tags
+    postprofile extras shipping
     caption credit credits attribution gallery
     filters facet sort actions buttons button btn
     visuallyhidden visually sr screenreader
@@ -182,7 +183,7 @@ def split(tree: Document) -> Texts:
     """
     sheets = Sheets(tree)
     covered: list[Element] = []
-    opened = Opened(tree)
+    opened = Openers(tree)
     unseen = remove_unseen(tree, opened, covered.append)
     unscripted = [each for each in unseen if each.tag == "noscript"]
     body = next(tree.iter_elements("body"), None)
@@ -333,7 +334,7 @@ _Taken = tuple[Element, Node | None, Node | None]
 
 
 def _remove_hidden(
-    tree: Document, sheets: Sheets, inline: list[Styled], opened: Opened, covered: list[Element]
+    tree: Document, sheets: Sheets, inline: list[Styled], opened: Openers, covered: list[Element]
 ) -> list[_Taken]:
     """Remove what CSS hides, and return it; add what a click shows to `covered`."""
     taken: list[_Taken] = []
