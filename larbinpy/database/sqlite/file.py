@@ -659,7 +659,7 @@ class FileCare:
         progress("checking the file", 0, 1)
         yield from self.told(_file_trouble(self.base))
         progress("checking the index", 0, 1)
-        yield from _index_trouble(self.base)
+        yield from _index_trouble(self._path, write=can_write(self._path))
 
     def told(self, check: Iterable[str]) -> Iterator[str]:
         try:
@@ -697,19 +697,41 @@ def _file_trouble(base: sqlite3.Connection) -> Iterator[str]:
                 yield f"file: {line}"
 
 
-def _index_trouble(base: sqlite3.Connection) -> Iterator[str]:
-    try:
-        # All of the index is read first: of one that cannot be, some versions of SQLite end the
-        # process in their own check. That one writes nothing, but needs the right to.
-        base.execute("CREATE VIRTUAL TABLE temp.words USING fts5vocab(main, ft, row)")
-        base.execute("SELECT sum(cnt) FROM temp.words").fetchone()
+def _index_trouble(path: Path, *, write: bool) -> Iterator[str]:
+    """What SQLite's own check finds, in a copy of this process: damage may end it."""
+    ours, its = os.pipe()
+    child = os.fork()
+    if not child:
         try:
+            os.write(its, _checked_index(path, write=write).encode())
+        finally:
+            os._exit(0)
+    os.close(its)
+    with open(ours, encoding="utf-8") as told:
+        text = told.read()
+    _, status = os.waitpid(child, 0)
+    if status:
+        text = "it cannot be read to its end"
+    if text:
+        yield f"index: {text}; --rebuild repairs it"
+
+
+def _checked_index(path: Path, *, write: bool) -> str:
+    """The error of an index; empty for none.
+
+    The check writes nothing, but needs the right to. So all of the index is read as well.
+    """
+    try:
+        with closing(connect(path, write=write)) as base:
+            base.execute("CREATE VIRTUAL TABLE temp.words USING fts5vocab(main, ft, row)")
+            base.execute("SELECT sum(cnt) FROM temp.words").fetchone()
             base.execute("INSERT INTO ft(ft) VALUES ('integrity-check')")
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_READONLY:
-                raise
     except sqlite3.DatabaseError as error:
-        yield f"index: {error}; --rebuild repairs it"
+        if error.sqlite_errorcode != sqlite3.SQLITE_READONLY:
+            return str(error)
+    except DatabaseError as error:
+        return str(error)
+    return ""
 
 
 @contextmanager
