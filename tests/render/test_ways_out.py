@@ -101,10 +101,10 @@ def test_no_packet_to_anyone_else(watched: Watched) -> None:
 
 
 def test_all_waits_are_kept(watched: Watched) -> None:
-    requests = sorted(watched.requests, key=lambda seen: seen.began)
+    requests = sorted(watched.requests, key=lambda seen: seen.at)
     # Robots.txt of a second site may follow at once: an address waits between pages and parts.
-    gaps = [(after.began - before.ended, after.path) for before, after in pairwise(requests)]
+    gaps = [(after.at - before.at, after.path) for before, after in pairwise(requests)]
     assert [gap for gap in gaps if gap[0] < PART_WAIT - 0.01 and "robots" not in gap[1]] == []
     pages = [seen for seen in requests if seen.path.split("/")[1] in ("some", "move", "private")]
-    short = [b.path for a, b in pairwise(pages) if b.began - a.began < WAIT - 0.02]
+    short = [b.path for a, b in pairwise(pages) if b.at - a.at < WAIT - 0.02]
     assert short == []
