@@ -25,8 +25,9 @@ WIDTH, HEIGHT = 1280, 8000
 #: Real seconds that a page may take besides twice its virtual time, and to read its document.
 _PATIENCE, _READING = 8.0, 8.0
 #: Times that a page is scrolled on and given more time; the virtual seconds of each, and the real
-#: seconds before it, after it was drawn or if it is not drawn.
-_ROUNDS, _MORE, _PAUSE, _LONGEST_PAUSE = 12, 0.5, 0.02, 4.0
+#: seconds before it, after it was drawn, with workers, whose messages take their time, or if it is
+#: not drawn.
+_ROUNDS, _MORE, _PAUSE, _WORKERS_PAUSE, _LONGEST_PAUSE = 12, 0.5, 0.02, 0.25, 4.0
 #: Times that it is waited for what goes on elsewhere, and the seconds of each, real and virtual.
 _WAITS, _WAIT = 40, 0.1
 #: Views of a page (``#/a``), and links that went as it was scrolled, which are taken.
@@ -357,7 +358,8 @@ class Tab:
             session = workers.pop()
             self._devtools.send("Runtime.evaluate", idle, session, lambda _: self._await(workers))
         elif self.visit is not None and self.visit.due is not None:
-            self.visit.due = self.visit.seen + _PAUSE
+            pause = _WORKERS_PAUSE if self._workers else _PAUSE
+            self.visit.due = self.visit.seen + pause
 
     @property
     def due(self) -> float | None:

@@ -37,7 +37,7 @@ class Terminal:
 
     @property
     def text(self) -> str:
-        return self._text.decode()
+        return self._text.decode(errors="replace")
 
     def close(self) -> None:
         self._poller.unregister(self._master)

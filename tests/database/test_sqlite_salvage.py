@@ -35,7 +35,7 @@ def text(random: Random) -> str:
 def _sound(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """A database of 300 pages on 5 hosts, with copies, changes, pages that are gone and bodies."""
     path, random = tmp_path_factory.mktemp("sound") / "it.db", Random(1)
-    urls = [f"http://h{n % 5}.test/{n}" for n in range(30)]
+    urls = [f"http://h{n % 5}.test/{n}" for n in range(300)]
     texts = [text(random) for _ in urls]
     with closing(Writer(str(path))) as writer:
         for start in range(0, 300, 50):

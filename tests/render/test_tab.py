@@ -222,7 +222,7 @@ def test_workers_end_what_they_were_asked(tabs: Tabs) -> None:
     asked.append(tabs.devtools.take("Runtime.evaluate"))
     asked[1].reply({})
     assert {each.session for each in asked} == {"W1", "W2"}
-    assert tabs.tab.due == pytest.approx(0.02)
+    assert tabs.tab.due == pytest.approx(0.25)
     # It began with another worker, so it has changed.
     tabs.tab.step(1.0)
     tabs.tab.attached("W4", {"type": "worker", "targetId": "W4"})
