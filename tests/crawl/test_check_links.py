@@ -212,7 +212,7 @@ def test_a_site_that_answers_nothing_but_429_is_given_up(world: World) -> None:
             yield missing() if asked.path == "/robots.txt" else reply(b"", status="429 Too Many")
 
     web = world.web(answer, "site.test", "far.test")
-    world.conf("maxWait 0.1")
+    world.conf("maxWait 0.1", "retryWait 30")
     crawler = world.run("--check-links", web.url())
     refused = [line for line in printed(crawler) if line.startswith("  429 Too Many Requests: ")]
     assert (crawler.process.returncode, len(refused)) == (0, 9)
