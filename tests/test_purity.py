@@ -42,6 +42,12 @@ def test_a_crawl_loads_nothing_of_the_browser() -> None:
     assert {name for name in found if name.startswith(ours)} == set()
 
 
+def test_a_node_loads_neither_search_nor_the_console() -> None:
+    found = loaded("larbinpy.crawl.crawl", "larbinpy.crawl.fleet.membership")
+    others = ("larbinpy.database", "larbinpy.console.terminal.prompt", "opencc", "http.client")
+    assert {name for name in found if name.startswith(others)} == set()
+
+
 def test_the_names_of_the_dns_package_load_their_module_on_first_use() -> None:
     found = loaded("larbinpy.dns")
     assert {name for name in found if name.startswith("larbinpy.dns.")} == set()

@@ -234,7 +234,7 @@ def explain(
         if of_nodes(Path(config.state_dir)):
             raise UserError(f"{config.state_dir}: a crawl by nodes; {_how_to_ask(config)}")
         # Here, since a crawl by nodes answers itself.
-        from larbinpy.crawl.stopped import explain_planned, explain_stopped
+        from larbinpy.crawl.control import explain_planned, explain_stopped
 
         stopped = explain_stopped
         if state_dir is None and not State(Path(config.state_dir)).exists:

@@ -11,11 +11,11 @@ intake        reads fetched pages and takes them to the outputs and the frontier
 link_check    requests and replies of checkLinks
 rendering     pages that a browser reads, on their way to it and back
 own_plug      the plug of the calling program: what it may decide, and its exceptions
-control       commands to a running crawl, the values that they change, and its ports
+control       commands to a running crawl, the values that they change, and its ports; the answer
+              to `explain` about one that does not run
 ending        when and why a crawl ends
 resumed       what a resumed crawl queues again, and its cookies
 revisiting    pages that are due, from the database to the frontier
-stopped       looks at a crawl that does not run, for `larbinpy explain`
 single        one URL alone, for `larbinpy fetch`; login_trial: one login, for `larbinpy login`
 fleet/        a crawl as a node of a fleet
 """

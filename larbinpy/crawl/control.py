@@ -2,17 +2,20 @@
 
 Commands come from the console or POST /control, through the ports that are opened here. Of the
 settings in force the console may change some. `explain` searches the disk for clients, each of
-which gets a fair share.
+which gets a fair share. About a crawl that does not run its state answers, which is never changed;
+before the first run the configuration alone.
 """
 
 import errno
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, TypeVar
 
-from larbinpy.config import SETTINGS, ConfigError, Origins, change, texts
+from larbinpy.config import SETTINGS, Config, ConfigError, Origins, change, texts
+from larbinpy.config.kinds import ALWAYS
 from larbinpy.console.ports import reply
 from larbinpy.console.ports.commands import CommandSteps, Result, Wait, Watcher, Watchers
 from larbinpy.console.ports.finder_process import FinderProcess, finder_command
@@ -22,19 +25,20 @@ from larbinpy.context import Context
 from larbinpy.crawl.engine import Listener
 from larbinpy.crawl.mode import Mode
 from larbinpy.crawl.on_disk import OnDisk
-from larbinpy.crawl.parts import SettingsBySite
-from larbinpy.crawl.requests import Logins
+from larbinpy.crawl.parts import SettingsBySite, make_frontier, read_login_links
+from larbinpy.crawl.requests import Logins, SiteConfigs
 from larbinpy.errors import Ending, what_failed
 from larbinpy.fetch.fetcher import Fetcher
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.loop.clock import Clock
 from larbinpy.loop.steps import SLICE, Slice
 from larbinpy.observe.explain import explain
+from larbinpy.observe.log_search import StoppedLog
 from larbinpy.observe.report.log import first_time
 from larbinpy.observe.snapshot import Snapshots, Totals
 from larbinpy.page import SEED_AGAIN, Outcome, timestamp
-from larbinpy.storage.state import SavedValue
-from larbinpy.url import fault
+from larbinpy.storage.state import SavedValue, State
+from larbinpy.url import fault, site_of, typed
 
 
 class LiveSettings(SavedValue):
@@ -370,3 +374,75 @@ def _naming(keyword: str, port: int) -> Iterator[None]:
         is_strange = error.errno == errno.EADDRNOTAVAIL
         way_out = f"set {host} to an address of this machine" if is_strange else "set another port"
         raise ConfigError(f"{keyword} {port}: {reason}; {way_out}") from error
+
+
+#: The state has no texts of links.
+_UNKNOWN_LINKS = "links whose texts say that they log out were left out (loginFile)"
+
+
+def explain_stopped(config: Config, text: str) -> dict[str, object]:
+    """The answer to `explain URL` about the crawl in stateDir, with the rules of `config`.
+
+    The rules of robots.txt files are not saved, so they are not in the answer. Raises StateInUse
+    if the crawl runs, StateError if there is none.
+    """
+    state = State(Path(config.state_dir))
+    with state.at_rest(), state.reading() as manifest, ExitStack() as closing:
+        context = Context.open(config, closing)
+        settings = SettingsBySite(config, SiteConfigs(config))
+        links = read_login_links(config)
+        frontier = make_frontier(context, settings, sessions=links)
+        closing.callback(frontier.close)
+        frontier.read(manifest, context.clock())
+        log = StoppedLog(context.folder / "crawl.jsonl")
+        began = first_time(float(manifest["totals"]["started"]))
+        steps = explain(frontier, log, text, context.clock, began)
+        found = next(found for found in steps if found)
+    if found["state"] == "queued":
+        hours = settings.of(site_of(str(found["url"]))).hours.configured
+        if hours != ALWAYS:
+            found["why"] = f"{found['why']}; its site is asked {hours.in_words()} only (hours)"
+    if found["state"] == "never seen" and links and links.has(site_of(str(found["url"]))):
+        found["why"] = f"{found['why']}; {_UNKNOWN_LINKS}"
+    return found
+
+
+def explain_planned(config: Config, text: str) -> dict[str, object]:
+    """Whether a crawl by `config` that has not begun would take a link to a URL on its site.
+
+    The answer has the keys of `explain`. Traps and robots.txt are not known before the crawl.
+    """
+    settings = SettingsBySite(config, SiteConfigs(config))
+    links = read_login_links(config)
+    with ExitStack() as closing:
+        context = Context.open(config, closing)
+        frontier = make_frontier(context, settings, sessions=links)
+        closing.callback(frontier.close)
+        seeds = [seed for seed in map(typed, config.start_url) if seed is not None]
+        frontier.scope.area.add(seeds)
+        log = StoppedLog(context.folder / "crawl.jsonl")
+        steps = explain(frontier, log, text, context.clock)
+        found = next(found for found in steps if found)
+    none = f"no crawl in {config.state_dir} yet"
+    if found["state"] != "never seen":
+        return {**found, "why": f"{found['why']} ({none})"}
+    # The first sentence says that no page links to it.
+    accepted = str(found["why"]).split("; ")[1:]
+    why = "it is a seed" if found["url"] in seeds else "a link to it would be queued"
+    types = f"its type has to be one of: {', '.join(_types(config))}"
+    reasons = [f"{none}; {why}", *accepted, *([] if config.any_type else [types])]
+    return {**found, "state": "wanted", "why": "; ".join(reasons)}
+
+
+def _types(config: Config) -> Iterator[str]:
+    """The types that a crawl takes, with the keywords that ask for them."""
+    yield "pages"
+    if config.get_image:
+        yield "images (getImage)"
+    if config.requisites != "off":
+        yield f"what pages need to be displayed (requisites {config.requisites})"
+    if config.specific_search:
+        yield from (f"{media_type} (specificSet)" for media_type, _ in config.specific_set)
+    for rule in config.rules:
+        if rule.accept and rule.has_type:
+            yield f"those of {rule.described}"

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from larbinpy.crawl.fleet.remote import Gathering
+from larbinpy.crawl.fleet.orders import Gathering
 from larbinpy.fleet.board import (
     SILENT,
     Answers,

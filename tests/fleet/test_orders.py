@@ -11,7 +11,8 @@ from larbinpy import __version__
 from larbinpy.config import Config
 from larbinpy.console.ports.commands import CommandSteps
 from larbinpy.crawl.control import Control
-from larbinpy.crawl.fleet.steering import FleetControl, Orders, Reports, Steering, Work
+from larbinpy.crawl.fleet.orders import Orders
+from larbinpy.crawl.fleet.steering import FleetControl, Reports, Steering, Work
 from larbinpy.crawl.mode import Mode
 from larbinpy.fleet.vault import Away, FleetState, Then
 from tests.support.contexts import make_context

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from larbinpy.console.ports.commands import Wait
+from larbinpy.crawl.fleet.orders import Order
 from larbinpy.crawl.fleet.remote import (
-    Order,
     Remote,
     fleet_lines,
     redis_of,

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from larbinpy.config import Config
-from larbinpy.crawl.fleet.remote import as_one, nodes_to_ask, order_of, shown_database
+from larbinpy.crawl.fleet.orders import shown_database
+from larbinpy.crawl.fleet.remote import as_one, nodes_to_ask, order_of
 from larbinpy.database.base import DatabaseError, Found, Hit, Wish
 from larbinpy.database.finder import fields_of
 from larbinpy.database.maintenance import verify

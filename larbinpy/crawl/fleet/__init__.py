@@ -7,6 +7,7 @@ membership  finds or makes the crawl in Redis, and takes its settings; then it i
             feeder and a fetcher of the crawl; requests wait for turns
 frontier    takes the URLs of its own shards, and passes on the others; seeds as letters
 names       addresses that one node has found are not asked for by others
-steering    the side that operators and other nodes see and change: reports, orders, limitPage
+orders      given to all nodes, executed by each, and their answers
+steering    the side that operators and other nodes see and change: reports, commands, limitPage
 remote      a fleet from outside, for commands; its console
 """

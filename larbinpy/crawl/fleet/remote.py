@@ -1,7 +1,7 @@
 """A crawl on Redis, for a command that is no node of it: to look, to steer and to search.
 
-An `Order` goes to all nodes and gathers their answers; `FleetConsole` has the commands of a node's
-console, for all nodes. `larbinpy search --join` gives nodes an order and merges the answers:
+`FleetConsole` has the commands of a node's console, for all nodes. `larbinpy search --join` gives
+nodes an order and merges the answers:
 
     search NAMES QUERY      names of nodes, with commas between them, and a query string
 
@@ -9,155 +9,44 @@ Each of these nodes asks its database by the process that also answers for the S
 """
 
 import json
-import socket
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Generic, NamedTuple, Self, TextIO, TypeVar
+from typing import Any, NamedTuple, Self, TextIO
 from urllib.parse import urlencode
 
-from larbinpy.config import SETTINGS, Config, ConfigError, change
+from larbinpy.config import SETTINGS, ConfigError, change
 from larbinpy.console.ports import commands
-from larbinpy.console.ports.commands import CommandSteps, Wait, usages
-from larbinpy.console.ports.finder_process import FinderProcess
-from larbinpy.console.search.form import FOUND, LONGEST_QUERY, Frame
+from larbinpy.console.ports.commands import Wait, usages
+from larbinpy.console.search.form import LONGEST_QUERY
 from larbinpy.console.terminal.prompt import Session
 from larbinpy.console.text import counted, duration, grouped, json_line, printable, roughly, size
 from larbinpy.crawl.fleet.frontier import Seeding, post_all
-from larbinpy.database.base import Address as DatabaseAddress
-from larbinpy.database.base import DatabaseError, Found, Wish, is_server
+from larbinpy.crawl.fleet.orders import (
+    EXPLAIN,
+    OWN_FILE,
+    SAVE,
+    SET,
+    STATES,
+    Answer,
+    Gathering,
+    Order,
+    T,
+)
+from larbinpy.database.base import DatabaseError, Found, Wish
 from larbinpy.database.finder import found_of, merged, wish_of_each
 from larbinpy.errors import UserError
-from larbinpy.fleet.board import ASKED, Answers, AreaLog, Board, all_did, explained, is_settled
+from larbinpy.fleet.board import Answers, AreaLog, Board
 from larbinpy.fleet.identity import has_area, to_steer
 from larbinpy.fleet.ownership import shard_of
 from larbinpy.fleet.redis.board import RedisBoard
 from larbinpy.fleet.redis.client import Client
 from larbinpy.fleet.redis.overview import Asker
 from larbinpy.fleet.redis.wire import CrawlAddress
-from larbinpy.fleet.vault import NOBODY, Away, FleetState, ShardLook, Then
+from larbinpy.fleet.vault import NOBODY, FleetState, ShardLook, Then
 from larbinpy.loop.clock import Clock, clock
 from larbinpy.loop.poller import Poller
 from larbinpy.url import fault, login_of, masked_typed
-
-#: Seconds between two looks for answers.
-_EVERY = 0.1
-#: Seconds between two looks at the nodes: one that died, or joined anew, does not answer.
-_LOOK = 1.0
-
-Answer = dict[str, Any]
-
-
-class Gathering:
-    """Gives an order, and waits for the answers of some nodes until a time at most.
-
-    `nodes` have their sessions: those that end are no longer waited for.
-    """
-
-    def __init__(
-        self,
-        board: RedisBoard,
-        give: Callable[[Then[str]], None],
-        nodes: Mapping[str, str],
-        until: float,
-    ) -> None:
-        self._board = board
-        self._give = give
-        self._nodes = dict(nodes)
-        self._gone: set[str] = set()
-        self._until = until
-        self._order = ""
-        self._is_asking = False
-        self._next = self._look_at = float("-inf")
-        #: By node.
-        self.answers: dict[str, Answer] = {}
-        #: Whether no more answers are waited for.
-        self.is_over = False
-
-    @property
-    def silent(self) -> list[str]:
-        """The nodes that have not answered."""
-        return sorted(self._nodes.keys() - self.answers.keys())
-
-    def step(self, now: float) -> None:
-        """Ask for answers when it is time."""
-        if now >= self._until:
-            self.is_over = True
-        elif not self._is_asking and now >= self._next:
-            self._is_asking = True
-            if not self._order:
-                self._next = now + _EVERY
-                self._give(self._given)
-            elif now >= self._look_at:
-                # Its answers are looked for once more, after this.
-                self._look_at = now + _LOOK
-                self._board.read(self._looked)
-            else:
-                self._next = now + _EVERY
-                self._board.answers(self._order, self._answered)
-
-    def _given(self, order: str | Away) -> None:
-        self._is_asking = False
-        if not isinstance(order, Away):
-            self._order = order
-            self.is_over = not self._nodes
-
-    def _looked(self, board: Board | Away) -> None:
-        self._is_asking = False
-        if not isinstance(board, Away):
-            alive = board.alive.items()
-            self._gone = {name for name, _ in self._nodes.items() - alive}
-
-    def _answered(self, answers: list[Answer] | Away) -> None:
-        self._is_asking = False
-        if not isinstance(answers, Away):
-            self.answers = {str(each.pop("node", "")): each for each in answers}
-            awaited = self._nodes.keys() - self._gone
-            self.is_over = self.is_over or self.answers.keys() >= awaited
-
-
-T = TypeVar("T")
-
-
-class Order(NamedTuple, Generic[T]):
-    """An order to all nodes: how their answers become one.
-
-    It is given again until the question `is_settled`, for `ASKED` seconds at most.
-    """
-
-    merge: Callable[[Answers, Sequence[str]], T]
-    #: Seconds for the answers, if a command waits for nothing else.
-    patience: float
-    is_settled: Callable[[Answers, Sequence[str]], bool] = lambda answers, silent: True
-
-    def steps(self, gather: Callable[[], Gathering], clock: Clock) -> Iterator[T | Wait]:
-        """`Wait` until nodes have answered, then the answer. `gather` gives the order."""
-        until = clock() + ASKED
-        while True:
-            gathering = gather()
-            while not gathering.is_over:
-                gathering.step(clock())
-                yield Wait.EVENT
-            found = gathering.answers, gathering.silent
-            if self.is_settled(*found) or clock() >= until:
-                break
-        yield self.merge(*found)
-
-
-#: Seconds for the answers of nodes: they ask for orders each second. Searches and disks take long.
-_PATIENCE = 10.0
-_LONG = 600.0
-
-SET = Order(all_did, _PATIENCE)
-SAVE = Order(all_did, _LONG)
-EXPLAIN = Order(explained, _LONG, is_settled)
-#: The state that a command brings, and those that it ends.
-STATES = {
-    "pause": (FleetState.PAUSED, (FleetState.RUNNING,)),
-    "resume": (FleetState.RUNNING, (FleetState.PAUSED,)),
-    "stop": (FleetState.STOPPED, (FleetState.PAUSED, FleetState.NEW, FleetState.RUNNING)),
-}
-
 
 Status = dict[str, Any]
 
@@ -319,39 +208,11 @@ def _server(info: Mapping[str, Any]) -> str:
     )
 
 
-_FILE = "file"
-
-
 class FleetFound(NamedTuple):
     """The merged answer, and what went wrong, a line for each thing."""
 
     found: Found
     troubles: list[str]
-
-
-def shown_database(config: Config) -> str:
-    """The content database of a node, as other machines have to name it; "" for none."""
-    if not config.fills_database:
-        return ""
-    if not is_server(config.content_database):
-        return _FILE
-    address = DatabaseAddress.of(config.content_database)
-    is_here = address.host in ("localhost", "::1") or address.host.startswith("127.")
-    return str(address._replace(host=socket.gethostname()) if is_here else address)
-
-
-def searched(finder: FinderProcess | None, query: str, clock: Clock) -> CommandSteps:
-    """Answer a query string out of this node's database."""
-    if finder is None:
-        yield {"ok": False, "error": "it has no content database"}
-        return
-    finder.step(clock())  # so that it knows the time; it may not have been stepped for long
-    question = finder.ask(FOUND, query, Frame())
-    while question.reply is None:
-        finder.step(clock())
-        yield Wait.EVENT
-    fields = json.loads(question.reply.body)
-    yield {"ok": "error" not in fields, **fields}
 
 
 def order_of(nodes: Sequence[str], q: str, wish: Wish) -> str:
@@ -370,7 +231,7 @@ def nodes_to_ask(name: str, board: Board) -> list[str]:
     if alive and not any(databases[node] for node in alive):
         raise DatabaseError(f"{name}: its nodes fill no content database (outputMode database)")
     if not alive:
-        servers = [place for place in databases.values() if place not in ("", _FILE)]
+        servers = [place for place in databases.values() if place not in ("", OWN_FILE)]
         own = servers[0] if servers else "save/NODE/larbinpy.db"
         raise DatabaseError(
             f"{name}: no node runs that could search; name a database: larbinpy search -d {own}"
@@ -378,7 +239,7 @@ def nodes_to_ask(name: str, board: Board) -> list[str]:
     chosen: dict[str, str] = {}
     for node in alive:
         if place := databases[node]:
-            chosen.setdefault(node if place == _FILE else place, node)
+            chosen.setdefault(node if place == OWN_FILE else place, node)
     return list(chosen.values())
 
 
@@ -513,7 +374,7 @@ class Remote:
 
         give = partial(self._board.order, order_of(nodes, q, wish))
         sessions = {node: board.alive[node] for node in nodes}
-        return self._order(Order(merge, _PATIENCE), give, sessions)
+        return self._order(Order(merge), give, sessions)
 
     def _order(
         self,

@@ -2,12 +2,12 @@
 
 - `PageLimit`: limitPage of the whole crawl, of which a node draws its share from Redis.
 - `Reports`: those of a node to the others, and theirs to it.
-- `Orders`: those that a node gets from operators and other nodes, and its answers.
 - `FleetControl`: the commands at the ports of a node steer the whole crawl.
 """
 
+import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from math import inf
 from typing import Any
@@ -16,9 +16,10 @@ from larbinpy._version import __version__
 from larbinpy.config import SETTINGS, Config, ConfigError, change
 from larbinpy.console.ports.commands import CommandSteps, Result, Wait
 from larbinpy.console.ports.finder_process import FinderProcess
+from larbinpy.console.search.form import FOUND, Frame
 from larbinpy.crawl.control import Control
 from larbinpy.crawl.fleet.frontier import Seeding
-from larbinpy.crawl.fleet.remote import EXPLAIN, STATES, Gathering, searched, shown_database
+from larbinpy.crawl.fleet.orders import EXPLAIN, STATES, Gathering, Orders, ignored, shown_database
 from larbinpy.crawl.mode import Mode
 from larbinpy.fleet.board import Board, Drawn, PageShare
 from larbinpy.fleet.journal import ShardJournal
@@ -229,60 +230,6 @@ class Reports:
         }
 
 
-@dataclass(slots=True)
-class _Open:
-    order: str
-    steps: CommandSteps
-    answer: Mapping[str, Any] = field(default_factory=dict)
-
-
-class Orders:
-    """Executes orders, each once and all at the same time, a step of each in a turn."""
-
-    def __init__(self, board: RedisBoard, node: str) -> None:
-        """`node` is the name under which the answers are given."""
-        self._board = board
-        self._node = node
-        self._asked = NodeSession()
-        self._last = (0, 0)
-        self._open: list[_Open] = []
-        #: Executes an order; the steps end with the answer.
-        self.execute: Callable[[str], CommandSteps] = lambda text: iter(())
-
-    def begin(self) -> None:
-        """Take orders from now on."""
-        self._board.on_order = self._ordered
-
-    def step(self) -> None:
-        """One step of each order; answers that were lost are given again."""
-        self._asked.resend()
-        for order in list(self._open):
-            found = next(order.steps, None)
-            if isinstance(found, Wait):
-                continue
-            if found is None:
-                self._open.remove(order)
-                self._answer(order.order, {"node": self._node, **order.answer})
-            else:
-                order.answer = found
-
-    def _answer(self, order: str, answer: Mapping[str, Any]) -> None:
-        again = partial(self._answer, order, answer)
-        self._board.answer(order, answer, self._asked.then(_ignore, again))
-
-    def _ordered(self, order: str, text: str) -> None:
-        """Begin with an order. After a lost answer it comes again."""
-        first, _, second = order.partition("-")
-        number = int(first), int(second or 0)
-        if number > self._last:
-            self._last = number
-            self._open.append(_Open(order, self.execute(text)))
-
-
-def _ignore(_: object) -> None:
-    """For answers that change nothing."""
-
-
 #: Seconds for the answers of other nodes.
 _PATIENCE = 30.0
 
@@ -377,12 +324,12 @@ class Steering:
 
     def _declare(self, old: FleetState, new: FleetState) -> None:
         again = partial(self._declare, old, new)
-        self._board.declare(old, new, self._asked.then(_ignore, again))
+        self._board.declare(old, new, self._asked.then(ignored, again))
 
     def change(self, key: str, value: str, limit: int) -> None:
         """Change a setting of all nodes, with which limitPage is `limit`."""
         again = partial(self.change, key, value, limit)
-        then = self._asked.then(_ignore, again)
+        then = self._asked.then(ignored, again)
         self._board.change(key, value, limit, then)
 
     def limited(self, limit: int) -> None:
@@ -490,3 +437,17 @@ class FleetControl(Control):
             else:
                 answer = {"ok": True, **found}
         yield answer
+
+
+def searched(finder: FinderProcess | None, query: str, clock: Clock) -> CommandSteps:
+    """Answer a query string out of this node's database."""
+    if finder is None:
+        yield {"ok": False, "error": "it has no content database"}
+        return
+    finder.step(clock())  # so that it knows the time; it may not have been stepped for long
+    question = finder.ask(FOUND, query, Frame())
+    while question.reply is None:
+        finder.step(clock())
+        yield Wait.EVENT
+    fields = json.loads(question.reply.body)
+    yield {"ok": "error" not in fields, **fields}
