@@ -119,7 +119,7 @@ def with_view(text: str) -> str | None:
     href = resolve(web)
     if href is None or not part.startswith(VIEWS):
         return href
-    return f"{href}#{part}" if len(part) <= _LONGEST_VIEW else None
+    return parse(f"{href}#{part}") if len(part) <= _LONGEST_VIEW else None
 
 
 def as_sent(text: str, base: str) -> str:
@@ -141,19 +141,21 @@ def has_own_spelling(reference: str) -> bool:
     return reference[-1:] == "?" or ("%" in reference and _OWN_ESCAPE(reference) is not None)
 
 
-def typed(text: str) -> str | None:
+def typed(text: str, *, views: bool = False) -> str | None:
     """Resolve a URL as people type it: ``docs.test/a`` and ``localhost:8080`` are http.
 
     Not for links of pages, where a reference without a scheme is relative. A name without a dot
     and a port, or with the extension of a file, is not taken for a host. A URL whose login no
-    request can carry is None as well.
+    request can carry is None as well. `views` keeps the fragment that names a view.
     """
     text = text.strip()
     if has_control(unquote(login_of(text))):
         return None
-    if _WEB(text):
-        return resolve(text)
-    return resolve(f"http://{text}") if _begins_with_host(text) else None
+    if not _WEB(text):
+        if not _begins_with_host(text):
+            return None
+        text = f"http://{text}"
+    return with_view(text) if views else resolve(text)
 
 
 def typed_spelling(text: str) -> str:

@@ -264,7 +264,8 @@ def _crawled(folder: Path, pages: int) -> float:
 
 def _faults(folder: Path, options: argparse.Namespace) -> list[str]:
     """Every page that is hard on a browser."""
-    lines = (f"render http://{SITE}:{{PORT}}/**", "timeoutPage 2", "renderWait 0", "depthInSite 1")
+    lines = [f"render http://{SITE}:{{PORT}}/**", "timeoutPage 2", "renderWait 0", "depthInSite 1"]
+    lines += ["useCookies", "acceptLanguage de,en;q=0.5"]
     done = crawl(folder, site_of(ODD | FAULTS), [SITE, OTHER], *lines, patience=900)
     findings = []
     for name in ODD | FAULTS:

@@ -769,8 +769,8 @@ def _spell_proxy(given: Proxy | None) -> str:
 
 
 def _seed(text: str) -> str:
-    """A URL to start from; its user name and password are kept."""
-    url = typed(text)
+    """A URL to start from; its user name, its password and the name of its view are kept."""
+    url = typed(text, views=True)
     if url is None:
         raise ValueError(f"{masked_typed(text)[:80]!r} is {fault(text)}")
     login = login_of(text)

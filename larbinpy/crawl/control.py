@@ -418,7 +418,9 @@ def explain_planned(config: Config, text: str) -> dict[str, object]:
         context = Context.open(config, closing)
         frontier = make_frontier(context, settings, sessions=links)
         closing.callback(frontier.close)
-        seeds = [seed for seed in map(typed, config.start_url) if seed is not None]
+        views = frontier.scope.has_views
+        typed_seeds = (typed(seed, views=views) for seed in config.start_url)
+        seeds = [seed for seed in typed_seeds if seed is not None]
         frontier.scope.area.add(seeds)
         log = StoppedLog(context.folder / "crawl.jsonl")
         steps = explain(frontier, log, text, context.clock)

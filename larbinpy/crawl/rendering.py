@@ -5,7 +5,7 @@ the document that it becomes is then read as the page. Until then it is owed: af
 fetched again.
 """
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -95,9 +95,9 @@ class PartRequests:
 
 
 class ScriptCookies:
-    """Takes the cookies that scripts set for their own site into the jar of that site.
+    """The cookies that scripts set for their own site, and those of its jar that they may read.
 
-    Cookies of replies are there already.
+    Cookies of replies are in the jar already.
     """
 
     def __init__(self, network: Network) -> None:
@@ -127,6 +127,22 @@ class ScriptCookies:
         ]
         if lines:
             jar.add(lines, over_given=False)
+
+    def readable(self, url: Url) -> Sequence[Mapping[str, object]]:
+        """The cookies of the jar for `url` that scripts may read, for Network.setCookies."""
+        lines = self._jars.find(self._options(url.site).jar).lines()
+        fields = [line.decode("latin-1").split("\t") for line in lines if _is_of(line, url.host)]
+        return [
+            {"name": name, "value": value, "path": path, "secure": secure == "TRUE"}
+            | ({"domain": domain} if below == "TRUE" else {"url": url.href})
+            for domain, below, path, secure, _, name, value in fields
+            if not domain.startswith("#")
+        ]
+
+
+def languages_of(accepted: str) -> str:
+    """The languages that a page sees, of an Accept-Language header."""
+    return ",".join(filter(None, (each.partition(";")[0].strip() for each in accepted.split(","))))
 
 
 def _is_of(line: bytes, host: str) -> bool:
@@ -222,7 +238,15 @@ def make_renderer(
     cookies = ScriptCookies(network)
     desk = RequestDesk(frontier.scope, step.ask, lambda site: config.render_post, cookies.note)
     step.arrived = lambda page: desk.arrived(page, context.clock())
-    renderer = Renderer(context, desk, intake.back, open_parts)
+
+    def identity_of(page: Page) -> tuple[dict[str, str], Sequence[Mapping[str, object]]]:
+        options = network.options.for_url(page.url)
+        agent = {"userAgent": options.user_agent}
+        if options.accept_language:
+            agent["acceptLanguage"] = languages_of(options.accept_language)
+        return agent, cookies.readable(page.url)
+
+    renderer = Renderer(context, desk, intake.back, open_parts, identity_of)
     intake.renderer = renderer
     renderer.browser.open()
     return renderer

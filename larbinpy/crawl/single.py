@@ -100,7 +100,7 @@ def render_one(text: str, config: Config) -> dict[str, object]:
     # Here, since only this needs a whole crawl.
     from larbinpy.crawl.crawl import Crawl
 
-    href = typed(text)
+    href = typed(text, views=True)
     if href is None:
         return describe(Page(Url(masked_typed(text), 0), Outcome.BAD_URL))
     kept = _Kept(href)

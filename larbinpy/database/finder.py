@@ -197,7 +197,7 @@ class DatabaseFinder:
 
     def _key(self, url: str) -> int | None:
         """The key of a URL as people type it, or as it stands; None if no page has it."""
-        spellings = dict.fromkeys((typed(url), canonical(url), url))
+        spellings = dict.fromkeys((typed(url, views=True), typed(url), canonical(url), url))
         keys = [target_of(spelling) for spelling in spellings if spelling is not None]
         ask = "SELECT 1 FROM page WHERE page.key = ?"
         return next((key for key in keys if self._row(ask, key)), None)

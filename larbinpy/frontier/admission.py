@@ -365,7 +365,7 @@ class Admission:
 
         The rules of scope do not apply to seeds; `again` takes even a URL that was seen.
         """
-        href = typed(text)
+        href = typed(text, views=self.scope.has_views)
         if href is None:
             return Outcome.BAD_URL
         [fresh] = self.seen.add([fingerprint(href)])

@@ -16,7 +16,7 @@ from larbinpy.frontier.rules import Headers, LiveRules, Rules, Verdict
 from larbinpy.page import Outcome
 from larbinpy.parse import Kind, Link
 from larbinpy.parse.link import PackedLinks, with_kinds
-from larbinpy.url import SITEMAP, Url, host_of, site_of
+from larbinpy.url import SITEMAP, Url, bare, host_of, site_of
 
 
 class SeedArea:
@@ -87,7 +87,7 @@ class SeedArea:
         """The place of a seed in `places`; None if `stay` asks for hosts or domains."""
         if self._stay not in ("page", "prefix"):
             return None
-        host, path = host_of(url), _path(url)
+        host, path = host_of(url), _path(bare(url))
         if self._stay == "page":
             return host + path
         path = path.partition("?")[0]
@@ -248,6 +248,8 @@ class Scope:
         self._avoids = avoids
         #: The hosts of the seeds, and what else `stay` keeps to.
         self.area = SeedArea(_area_kind(config), follows=config.follow_seed or config.check_links)
+        #: Whether views of a page (``#/a``) are pages of their own.
+        self.has_views = bool(config.render)
         self._privileged = tuple(ending.lower() for _, ending in config.sought)
         self._requisites = config.requisites != "off"
         self._limits = list(self._chosen(config))

@@ -104,16 +104,26 @@ SETTLE = """
   let lists = 0;
   if (!globalThis.larbinpyLinks) {
     globalThis.larbinpyLinks = new Set();
-    tell(document, ["pointermove", "mousemove", "wheel", "touchstart"]);
+    const moves = ["pointermove", "mousemove", "mouseover", "wheel", "touchstart", "touchmove"];
+    tell(document.body || document, moves);
   }
   if (larbinpyLinks.size || !end()) {
-    for (const each of document.links) if (larbinpyLinks.size < 5000) larbinpyLinks.add(each.href);
+    for (const each of document.querySelectorAll("a[href], area[href]")) {
+      if (larbinpyLinks.size < 5000) larbinpyLinks.add(each.href);
+    }
   }
-  for (const each of Array.prototype.slice.call(all, 0, 20000)) {
-    const more = each.scrollHeight - each.clientHeight;
-    if (more < 100 || !each.clientHeight || ++lists > 20) continue;
-    if (!/auto|scroll/.test(getComputedStyle(each).overflowY)) continue;
-    each.scrollTop = more;
+  const elements = Array.prototype.slice.call(all, 0, 20000);
+  for (const each of elements) {
+    if (each.shadowRoot && elements.length < 20000) {
+      for (const inner of each.shadowRoot.querySelectorAll("*")) elements.push(inner);
+    }
+    const down = each.scrollHeight - each.clientHeight, on = each.scrollWidth - each.clientWidth;
+    if (!(down >= 100 || on >= 100) || !each.clientHeight || lists >= 20) continue;
+    const style = getComputedStyle(each);
+    if (!/auto|scroll/.test(style.overflowX + style.overflowY)) continue;
+    lists++;
+    each.scrollTop = down;
+    each.scrollLeft = on;
     scrolled(each);
   }
   // A page that is shorter than this window would be longer than that of a reader.
@@ -136,8 +146,8 @@ new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(() => d
 """
 
 #: Returns, as a list, the document as HTML and the views of it that its links name (``#/a``). The
-#: document is as it is seen: with shadow roots, with the rules that scripts added to style sheets,
-#: without scripts and what is shown only without them. This changes it.
+#: document is as it is seen: with shadow roots, with the rules that scripts added to style sheets
+#: and what they drew, without scripts and what is shown only without them. This changes it.
 READ = r"""
 (() => {
   if (scrollY) {
@@ -158,7 +168,15 @@ READ = r"""
     }
   };
   collect(document);
+  const names = Element.prototype.getAttributeNames, remove = Element.prototype.removeAttribute;
   const data = /^(?:application\/(?:[\w.-]+\+)?json|text\/(?:x-)?template|text\/html)\b/i;
+  const hasMore = (sheet, text) => {
+    const own = new CSSStyleSheet();
+    own.replaceSync(text);
+    const imports = text.match(/@import/gi) || [];
+    return sheet.cssRules.length > own.cssRules.length + imports.length;
+  };
+  let room = 4e6;
   for (const root of roots) {
     for (const each of root.querySelectorAll("script")) {
       if (!data.test(each.type)) each.remove();
@@ -167,16 +185,22 @@ READ = r"""
       + " meta[http-equiv=content-security-policy i]";
     for (const each of root.querySelectorAll(hidden)) each.remove();
     for (const each of root.querySelectorAll("*")) {
-      for (const name of each.getAttributeNames()) {
-        if (/^on/i.test(name)) each.removeAttribute(name);
-      }
+      // The fields of a form hide its methods by their names.
+      for (const name of names.call(each)) if (/^on/i.test(name)) remove.call(each, name);
     }
     const rules = (sheet) => {
       try { return Array.from(sheet.cssRules, (rule) => rule.cssText).join("\n"); }
       catch { return ""; }
     };
     for (const each of root.querySelectorAll("style")) {
-      if (each.sheet && !each.textContent.trim()) each.textContent = rules(each.sheet);
+      if (each.sheet && hasMore(each.sheet, each.textContent)) each.textContent = rules(each.sheet);
+    }
+    for (const each of root.querySelectorAll("canvas")) {
+      try {
+        const picture = each.toDataURL();
+        if ((room -= picture.length) < 0) break;
+        each.style.background = `url("${picture}") 0 0 / 100% 100% no-repeat`;
+      } catch {}
     }
     const adopted = (root.adoptedStyleSheets || []).map(rules).filter(Boolean);
     if (adopted.length) {
@@ -228,7 +252,9 @@ READ = r"""
     }
   }
   const gone = globalThis.larbinpyLinks || new Set();
-  if (gone.size) for (const each of document.links) gone.delete(each.href);
+  if (gone.size) {
+    for (const each of document.querySelectorAll("a[href], area[href]")) gone.delete(each.href);
+  }
   return [`${doctype}${doctype ? "\n" : ""}${html(top)}\n`, ...views, ...gone];
 })()
 """

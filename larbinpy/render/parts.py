@@ -4,6 +4,7 @@ Nothing leaves but by the crawl: a GET or HEAD for something that is needed to s
 the scope of requisites. The rest of the decisions are those of any URL: see `turns`.
 """
 
+import re
 from base64 import b64decode
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -129,7 +130,8 @@ class RequestDesk:
             return True
         if not visit.shown or visit.loads > visit.shown:
             visit.shown += 1
-            tab.answer(session, values, visit, fulfilment(page.status, page.headers, page.body))
+            body = _opened(page.body)
+            tab.answer(session, values, visit, fulfilment(page.status, page.headers, body))
             return True
         visit.reloads += 1
         if visit.reloads > _MOST_RELOADS:
@@ -222,6 +224,15 @@ _PATIENCE = 20.0
 _NO_STREAM = fulfilment(204, [("access-control-allow-origin", "*")])
 #: Times that a page may load itself again.
 _MOST_RELOADS = 2
+
+
+#: The mode of a shadow root within a document.
+_CLOSED = re.compile(rb"(<template\s[^<>]*?shadowrootmode\s*=\s*[\"']?)closed\b", re.IGNORECASE)
+
+
+def _opened(body: bytes) -> bytes:
+    """A document as it is given to the browser: its shadow roots are open."""
+    return _CLOSED.sub(rb"\1open", body) if b"shadowrootmode" in body else body
 
 
 def _is_image(request: Values, kind: str) -> bool:

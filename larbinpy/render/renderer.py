@@ -10,7 +10,7 @@ from larbinpy.render.browser import Browser
 from larbinpy.render.document import body_of
 from larbinpy.render.parts import RequestDesk
 from larbinpy.render.pipe import Values
-from larbinpy.render.tab import Tab, TabState, Visit
+from larbinpy.render.tab import Identity, Tab, TabState, Visit
 
 #: Pages that are read at the same time; most of the time they wait for answers.
 TABS = 8
@@ -39,7 +39,8 @@ class Renderer:
     """Gives pages to tabs; a listener of the engine.
 
     `done` gets each page back, with the document for its body if it has one. `open_parts` begins
-    the requests for parts that are due, and returns the time of the next one.
+    the requests for parts that are due, and returns the time of the next one. `identity_of` says
+    what the crawl tells a site of itself.
     """
 
     def __init__(
@@ -48,11 +49,12 @@ class Renderer:
         parts: RequestDesk,
         done: Callable[[Page], None],
         open_parts: Callable[[float], float | None],
+        identity_of: Callable[[Page], Identity],
     ) -> None:
         config = context.config
         self._clock = context.clock
         self._budget = config.render_time
-        self._user_agent = config.user_agent
+        self._identity_of = identity_of
         self._done = done
         self._open_parts = open_parts
         #: Started by the crawl.
@@ -133,7 +135,7 @@ class Renderer:
                 self._queue.append(job)
             elif tab.state is TabState.IDLE:
                 self._jobs[id(job.page)] = job
-                tab.render(job.page, now)
+                tab.render(job.page, self._identity_of(job.page), now)
             else:
                 self._queue.append(job)
         for tab in self._tabs:
@@ -155,9 +157,7 @@ class Renderer:
             oldest = min(idle, key=lambda tab: tab.used)
             oldest.close()
             self._tabs.remove(oldest)
-        tab = Tab(
-            self._devtools, site, self._user_agent, self._budget, self._asked, self._ended, now
-        )
+        tab = Tab(self._devtools, site, self._budget, self._asked, self._ended, now)
         self._tabs.append(tab)
         return tab
 

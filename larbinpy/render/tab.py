@@ -11,7 +11,7 @@ the page more virtual time, as long as it changes by that. A tab in which anythi
 CLOSED; another is opened for the next page.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any
@@ -22,6 +22,8 @@ from larbinpy.render.pipe import DevTools, Values
 
 #: Pixels. Most pages fit into this, so that what they show only when it is in view is shown.
 WIDTH, HEIGHT = 1280, 8000
+#: Pixels of that which are drawn: nobody looks at them, and they cost time.
+_DRAWN_HEIGHT = 800
 #: Real seconds that a page may take besides twice its virtual time, and to read its document.
 _PATIENCE, _READING = 8.0, 8.0
 #: Times that a page is scrolled on and given more time; the virtual seconds of each, and the real
@@ -91,6 +93,9 @@ class Visit:
         self.refused[why] = self.refused.get(why, 0) + 1
 
 
+#: What the crawl tells a site of itself: the values of Emulation.setUserAgentOverride, and those of
+#: Network.setCookies for each cookie that scripts may read.
+Identity = tuple[Values, Sequence[Values]]
 #: Gets a visit that has ended: with the document, or None and the reason.
 Ended = Callable[[Visit, str | None, str], None]
 #: Gets a request of a page: its session and what the browser says of it.
@@ -104,7 +109,6 @@ class Tab:
         self,
         devtools: DevTools,
         site: str,
-        user_agent: str,
         budget: float,
         asked: Asked,
         ended: Ended,
@@ -113,7 +117,6 @@ class Tab:
         """`budget` are the virtual seconds of a page."""
         self._devtools = devtools
         self.site = site
-        self._user_agent = user_agent
         self._budget = budget
         self._asked = asked
         self._ended = ended
@@ -124,6 +127,8 @@ class Tab:
         # The session of the page itself, and those of its frames and workers.
         self.session = ""
         self._workers: set[str] = set()
+        # What its site was told.
+        self._told: Identity = ({}, ())
         # The context of our scripts in the document that is shown, while it is known.
         self._world: int | None = None
         self.visit: Visit | None = None
@@ -152,7 +157,7 @@ class Tab:
         self.context = result["browserContextId"]
         place = {"browserContextId": self.context}
         self._devtools.send("Browser.setDownloadBehavior", {"behavior": "deny", **place})
-        size = {"newWindow": True, "width": WIDTH, "height": HEIGHT}
+        size = {"newWindow": True, "width": WIDTH, "height": _DRAWN_HEIGHT}
         self._devtools.send("Target.createTarget", {"url": "about:blank", **place, **size})
         return None
 
@@ -161,8 +166,8 @@ class Tab:
         if target["type"] == "page" and not self.session:
             self.session, self.target = session, target["targetId"]
             self._set_up(session)
-            agent = {"userAgent": self._user_agent}
-            self._send("Emulation.setUserAgentOverride", agent)
+            size = {"width": WIDTH, "height": HEIGHT, "deviceScaleFactor": 1, "mobile": False}
+            self._send("Emulation.setDeviceMetricsOverride", {**size, "dontSetVisibleSize": True})
             for source in (OPEN_ROOTS, FRAMES, CLOCK, ELSEWHERE):
                 script = {"source": source, "runImmediately": True}
                 self._send("Page.addScriptToEvaluateOnNewDocument", script)
@@ -206,9 +211,10 @@ class Tab:
 
     # A page.
 
-    def render(self, page: Page, now: float) -> None:
+    def render(self, page: Page, identity: Identity, now: float) -> None:
         """Begin with a page of its site; it must be IDLE."""
         assert self.state is TabState.IDLE, self
+        self._tell(identity)
         self.state = TabState.LOADING
         self._since = now
         self.visit = Visit(page, now, seen=now)
@@ -220,6 +226,16 @@ class Tab:
             self._send("Page.navigate", {"url": "about:blank"}, lambda _: self._load())
         else:
             self._load()
+
+    def _tell(self, identity: Identity) -> None:
+        """Give the browser what is new in `identity`: its scripts may have changed the rest."""
+        (before, known), self._told = self._told, identity
+        agent, cookies = identity
+        if agent != before:
+            self._send("Emulation.setUserAgentOverride", agent)
+        new = [each for each in cookies if each not in known]
+        if new:
+            self._send("Network.setCookies", {"cookies": new})
 
     def _load(self) -> None:
         if self.visit is None or self.state is not TabState.LOADING:

@@ -231,6 +231,15 @@ def test_show_by_any_spelling_of_the_url(finder: Finder) -> None:
     assert copy is not None and copy.columns["same_as"] == BOATS
 
 
+def test_show_finds_a_view_before_the_page_that_it_is_of(database: Database) -> None:
+    web = "http://a.test/app"
+    fill(database.where, [page(web, "The app"), page(f"{web}#/b", "A view")])
+    finder = database.finder(clock)
+    found = [finder.show(text) for text in ("a.test/app", "a.test/app#/b", "a.test/app#/c")]
+    finder.close()
+    assert [stored and stored.text for stored in found] == ["The app", "A view", "The app"]
+
+
 def test_when_a_page_was_fetched_its_history_and_all_changes(finder: Finder) -> None:
     assert finder.fetched(HARBOUR) == "2026-11-20T08:00:00Z"
     assert finder.fetched("http://nowhere.test/") is None

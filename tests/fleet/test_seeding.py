@@ -38,8 +38,8 @@ class Board:
         then(FleetState.RUNNING)
 
 
-def seeding_at(board: Board, stay: str = "any") -> Seeding:
-    return Seeding(board, lambda host: len(host) % 2, stay)  # type: ignore[arg-type]
+def seeding_at(board: Board, stay: str = "any", *, views: bool = False) -> Seeding:
+    return Seeding(board, lambda host: len(host) % 2, stay, views=views)  # type: ignore[arg-type]
 
 
 def test_seeds_that_redis_did_not_answer_are_given_again() -> None:
@@ -103,3 +103,15 @@ def test_a_seed_widens_the_area_before_it_is_on_its_way(stay: str, entry: str) -
     assert applied == [entry]
     seeding.step()
     assert board.news == [[entry]]
+
+
+@pytest.mark.parametrize(
+    ("views", "href"), [(True, "http://a.test/#/b"), (False, "http://a.test/")]
+)
+def test_views_are_seeds_where_pages_are_rendered(views: bool, href: str) -> None:
+    board = Board()
+    seeding = seeding_at(board, views=views)
+    assert seeding.add("a.test/#/b")
+    seeding.step()
+    board.take()
+    assert board.seeds == [href]

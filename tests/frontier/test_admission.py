@@ -207,6 +207,22 @@ def test_a_seed_is_asked_for_as_it_was_typed(tmp_path: Path, typed: str, spellin
     assert isinstance(url, Url) and url.spelling == spelling
 
 
+@pytest.mark.parametrize(("render", "suffix"), [((), ""), (("**",), "#/b?c")])
+def test_the_view_of_a_seed_is_a_page_where_pages_are_rendered(
+    render: tuple[str, ...], suffix: str
+) -> None:
+    scope = Scope(all_pages(render=render, stay="prefix"))
+    seen = Seen(Path("none"), "seen", SMALL)
+    admission = Admission(scope, seen, Traps(Config(), WALL), Folding(()))
+    url = admission.seed("a.test/docs/#/b?c", depth=None, priority=False, again=False, label="")
+    assert isinstance(url, Url)
+    assert (url.href, url.site) == (f"http://a.test/docs/{suffix}", "http://a.test")
+    assert admission.scope.area.places == {"a.test/docs/": 1}
+    other = admission.seed("a.test/docs/#b", depth=None, priority=False, again=False, label="")
+    assert other is (Outcome.URL_DUP if not render else other)
+    assert render == () or (isinstance(other, Url) and other.href == "http://a.test/docs/")
+
+
 def test_a_url_is_asked_for_again_with_a_new_cookie_but_not_without_end() -> None:
     url = Url("http://a.test/", 3)
     assert not Detours().again(moved(url, "/"))

@@ -10,11 +10,13 @@ import pytest
 from tests.support.rendercrawl import Rendered, crawl
 from tests.support.scriptpages import (
     ATTACHED,
+    DRAWN,
     FAULTS,
     ODD,
     OTHER,
     QUICK,
     SITE,
+    STYLED,
     path_of,
     raw_words,
     site_of,
@@ -33,8 +35,8 @@ _REASONS = {
 @pytest.fixture(scope="module")
 def odd(tmp_path_factory: pytest.TempPathFactory) -> Rendered:
     folder = tmp_path_factory.mktemp("odd")
-    lines = (f"render http://{SITE}:{{PORT}}/**", "renderWait 0")
-    return crawl(folder, site_of(QUICK), [SITE, OTHER], *lines)
+    lines = (f"render http://{SITE}:{{PORT}}/**", "renderWait 0", "acceptLanguage de,en;q=0.5")
+    return crawl(folder, site_of(QUICK), [SITE, OTHER], "useCookies", *lines)
 
 
 @pytest.mark.parametrize("name", sorted(QUICK.keys() & ODD.keys()))
@@ -59,3 +61,9 @@ def test_links_that_go_from_a_list_as_it_is_scrolled_are_found(odd: Rendered) ->
 
 def test_a_page_that_is_sent_as_a_download_is_read(odd: Rendered) -> None:
     assert words(ATTACHED) in odd.pages[f"http://{SITE}{path_of(ATTACHED)}"]
+
+
+def test_what_scripts_draw_and_style_is_in_the_document(odd: Rendered) -> None:
+    drawn, styled = (odd.pages[f"http://{SITE}{path_of(name)}"] for name in (DRAWN, STYLED))
+    assert "background: url(&quot;data:image/png;base64," in drawn
+    assert "b { color: red; }\n.added { color: blue; }" in styled

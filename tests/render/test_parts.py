@@ -402,3 +402,22 @@ def test_a_long_post_is_cut() -> None:
     url = part_of(page, {**request, "postDataEntries": [{}, {"bytes": "eHk="}]})
     assert url.purpose.ask is not None and url.purpose.ask.body == b"xy"
     assert (url.depth, url.spelling) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("sent", "given"),
+    [
+        (b"<template shadowrootmode=closed>", b"<template shadowrootmode=open>"),
+        (
+            b"<template id='a' shadowrootmode = \"Closed\">",
+            b"<template id='a' shadowrootmode = \"open\">",
+        ),
+        (b"<template shadowrootmode=open>closed", b"<template shadowrootmode=open>closed"),
+        (b"<p>shadowrootmode=closed</p>", b"<p>shadowrootmode=closed</p>"),
+    ],
+)
+def test_shadow_roots_of_the_document_are_open(sent: bytes, given: bytes) -> None:
+    desk = Desk()
+    desk.page.body = sent
+    assert desk.ask(PAGE, "Own") == (200, given)
+    assert desk.page.body == sent

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from larbinpy.config import Config
-from larbinpy.crawl.rendering import Choice, PartRequests, ScriptCookies, part_wait
+from larbinpy.crawl.rendering import Choice, PartRequests, ScriptCookies, languages_of, part_wait
 from larbinpy.fetch.options import RequestOptions
 from larbinpy.frontier.site import NamedSite, UrlTotals
 from larbinpy.output.log import line
@@ -187,3 +187,24 @@ def test_cookies_of_scripts_are_taken_once_and_never_over_those_of_replies() -> 
     taken.note(url, "other=3; a=b=c")
     taken.note(Url("http://c.test/", 0), "other=3")
     assert jar.added[1:] == [[b"other=3", b"a=b=c"], [b"other=3"]]
+
+
+def test_scripts_may_read_the_cookies_of_the_crawl_for_their_host() -> None:
+    jar = CookieJar(
+        b".a.test\tTRUE\t/x\tTRUE\t0\tmember\t1",
+        b"www.a.test\tFALSE\t/\tFALSE\t0\town\t2",
+        b"#HttpOnly_a.test\tFALSE\t/\tFALSE\t0\tsession\t3",
+        b"b.test\tFALSE\t/\tFALSE\t0\tother\t4",
+    )
+    url = "http://www.a.test/page"
+    assert cookies(jar).readable(Url(url, 0)) == [
+        {"name": "member", "value": "1", "path": "/x", "secure": True, "domain": ".a.test"},
+        {"name": "own", "value": "2", "path": "/", "secure": False, "url": url},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("accepted", "seen"), [("de,en;q=0.5", "de,en"), (" de-CH ; q=1 , , en", "de-CH,en"), ("", "")]
+)
+def test_pages_see_the_languages_that_the_crawl_asks_for(accepted: str, seen: str) -> None:
+    assert languages_of(accepted) == seen

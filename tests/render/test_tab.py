@@ -7,12 +7,14 @@ import pytest
 
 from larbinpy.page import Outcome, Page
 from larbinpy.render.document import DRAWN, READ, SETTLE
-from larbinpy.render.tab import Tab, Visit
+from larbinpy.render.tab import Identity, Tab, Visit
 from larbinpy.url import Url
 
 PAGE = "http://a.test/app"
 #: Virtual seconds of a page.
 BUDGET = 8.0
+#: What the crawl tells the site.
+ME: Identity = ({"userAgent": "me"}, ())
 
 
 class Sent:
@@ -53,7 +55,7 @@ class Tabs:
         self.ended: list[tuple[str | None, str]] = []
         self.asked: list[str] = []
         devtools: Any = self.devtools
-        self.tab = Tab(devtools, "http://a.test", "me", BUDGET, self._asked, self._ended, 0.0)
+        self.tab = Tab(devtools, "http://a.test", BUDGET, self._asked, self._ended, 0.0)
         self.devtools.take("Target.createBrowserContext").reply({"browserContextId": "C"})
         self.tab.attached("S", {"type": "page", "targetId": "T"})
         self.devtools.take("Runtime.runIfWaitingForDebugger").reply({})
@@ -80,7 +82,7 @@ class Tabs:
 
     def load(self, href: str = PAGE, now: float = 0.0) -> None:
         """Begin with a page, up to its commit."""
-        self.tab.render(Page(Url(href, 0), Outcome.SUCCESS, status=200), now)
+        self.tab.render(Page(Url(href, 0), Outcome.SUCCESS, status=200), ME, now)
         navigation = self.devtools.take("Page.navigate")
         if navigation.values["url"] == "about:blank":
             navigation.reply({})
@@ -257,7 +259,7 @@ def test_another_view_of_a_page_is_loaded_anew(tabs: Tabs) -> None:
     tabs.time_over()
     tabs.returns(SETTLE, ["a", 0])
     tabs.returns(READ, ["<p>text"])
-    tabs.tab.render(Page(Url(f"{PAGE}#/b", 0), Outcome.SUCCESS, status=200), 1.0)
+    tabs.tab.render(Page(Url(f"{PAGE}#/b", 0), Outcome.SUCCESS, status=200), ME, 1.0)
     navigation = tabs.devtools.take("Page.navigate")
     assert navigation.values == {"url": "about:blank"}
     navigation.reply({})
@@ -301,13 +303,13 @@ def test_waits_for_answers_do_not_count_but_for_ten_minutes(tabs: Tabs) -> None:
 
 
 def test_a_page_that_does_not_load_fails(tabs: Tabs) -> None:
-    tabs.tab.render(Page(Url(PAGE, 0), Outcome.SUCCESS, status=200), 0.0)
+    tabs.tab.render(Page(Url(PAGE, 0), Outcome.SUCCESS, status=200), ME, 0.0)
     tabs.tab.step(30.0)
     assert tabs.ended == [(None, "it does not load in time")]
 
 
 def test_a_load_that_fails_is_tried_three_times(tabs: Tabs) -> None:
-    tabs.tab.render(Page(Url(PAGE, 0), Outcome.SUCCESS, status=200), 0.0)
+    tabs.tab.render(Page(Url(PAGE, 0), Outcome.SUCCESS, status=200), ME, 0.0)
     for _ in range(3):
         assert tabs.ended == []
         tabs.devtools.take("Page.navigate").reply({"errorText": "net::ERR_ABORTED"})
@@ -376,8 +378,21 @@ def test_requests_between_pages_fail(tabs: Tabs) -> None:
 
 def test_a_browser_that_opens_no_tab(tabs: Tabs) -> None:
     devtools: Any = DevTools()
-    tab = Tab(devtools, "http://a.test", "me", BUDGET, tabs._asked, tabs._ended, 0.0)
+    tab = Tab(devtools, "http://a.test", BUDGET, tabs._asked, tabs._ended, 0.0)
     tab.step(30.0)
     assert tab.state.name == "OPENING"
     tab.step(30.1)
     assert tab.state.name == "CLOSED"
+
+
+def test_a_site_is_told_once_and_again_what_has_changed(tabs: Tabs) -> None:
+    tabs.load()
+    assert tabs.devtools.take("Emulation.setUserAgentOverride").values == {"userAgent": "me"}
+    cookies = [{"name": name, "value": "1"} for name in "ab"]
+    tabs.tab._tell(({"userAgent": "me"}, cookies))
+    assert tabs.devtools.count("Emulation.setUserAgentOverride") == 0
+    assert tabs.devtools.take("Network.setCookies").values == {"cookies": cookies}
+    changed = {"name": "b", "value": "2"}
+    tabs.tab._tell(({"userAgent": "you"}, [cookies[0], changed]))
+    assert tabs.devtools.count("Emulation.setUserAgentOverride") == 1
+    assert tabs.devtools.take("Network.setCookies").values == {"cookies": [changed]}

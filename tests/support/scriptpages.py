@@ -21,6 +21,9 @@ _SHOW = "const show = () => document.querySelector('#text').textContent = words;
 _LIBRARY = b"function library(show) { show(); }"
 _HASH = "sha384-" + base64.b64encode(hashlib.sha384(_LIBRARY).digest()).decode()
 
+#: What they draw, and the rules that they add, are in the document.
+DRAWN, STYLED = "with a canvas", "with rules of its script"
+
 #: Name -> script. It calls `show()` when a reader would see the words; `get(url)` fetches text.
 ODD = {
     "at once": "show();",
@@ -134,6 +137,43 @@ ODD = {
         "const draw = () => { list.innerHTML = ''; for (let n = 0; n < 20000; n += 2000)"
         "if (n >= scrollY && n < scrollY + innerHeight) list.innerHTML += row(n); };"
         "addEventListener('scroll', draw); draw(); show();"
+    ),
+    "after a move over the page": "document.body.addEventListener('mouseover', show);",
+    "in the languages of the crawl": (
+        "if (navigator.language === 'de' && navigator.languages.join() === 'de,en') show();"
+    ),
+    "with a cookie of the crawl": "if (document.cookie.includes('known=1')) show();",
+    "in a root that was sent closed": (
+        "</script><x-a><template shadowrootmode='closed'><p>x</p></template></x-a><script>"
+        "customElements.define('x-a', class extends HTMLElement { constructor() { super();"
+        "this.attachInternals().shadowRoot.firstChild.textContent = words; } });"
+    ),
+    "at the end of a row": (
+        "document.body.insertAdjacentHTML('beforeend', `<div style='width: 400px; height: 50px;"
+        " overflow-x: auto; white-space: nowrap'><b style='padding-left: 3000px'>x</b></div>`);"
+        "new IntersectionObserver((seen) => { if (seen.some((e) => e.isIntersecting)) show(); })"
+        ".observe(document.querySelector('div').appendChild(document.createElement('i')));"
+        "document.querySelector('i').textContent = 'x';"
+    ),
+    "at the end of a list of a closed root": (
+        "const a = document.createElement('x-b'); document.body.append(a);"
+        "const r = a.attachShadow({ mode: 'closed' }); r.innerHTML ="
+        "`<div style='height: 300px; overflow: auto'><p style='height: 5000px'>x</p><i>x</i>`;"
+        "new IntersectionObserver((seen) => { if (seen.some((e) => e.isIntersecting)) show(); })"
+        ".observe(r.querySelector('i'));"
+    ),
+    "with fields that are named as methods": (
+        "document.body.insertAdjacentHTML('beforeend', `<form name='links'>"
+        "<input name='getAttributeNames'><input name='removeAttribute'><input name='scrollHeight'>"
+        "</form><p style='height: 20000px'>`); show();"
+    ),
+    DRAWN: (
+        "const c = document.createElement('canvas'); document.body.append(c);"
+        "c.getContext('2d').fillText(words, 10, 20); show();"
+    ),
+    STYLED: (
+        "const s = document.createElement('style'); s.textContent = 'b { color: red }';"
+        "document.head.append(s); s.sheet.insertRule('.added { color: blue }', 1); show();"
     ),
     "with a stopped debugger": "debugger; show();",
     "with large data": "show(); window.kept = new Uint8Array(50e6);",
@@ -262,7 +302,7 @@ def site_of(scripts: Mapping[str, str]) -> Answer:
 def _answer(asked: Asked, pages: Mapping[str, bytes]) -> Iterator[Step]:
     path = urlsplit(asked.path).path
     if path == "/robots.txt":
-        yield missing()
+        yield reply(b"", "Set-Cookie: known=1; Path=/", status="404 Not Found")
     elif path == "/" and asked.host == SITE:
         links = "".join(f'<a href="{path}">x</a>' for path in pages)
         yield ok(f"<!DOCTYPE html><title>t</title>{links}".encode())

@@ -187,7 +187,7 @@ class SharedAdmission(Admission):
         self, text: str, *, depth: int | None, priority: bool, again: bool, label: str
     ) -> Url | Outcome | None:
         """As `Admission.seed`; None if the seed was passed on."""
-        href = typed(text)
+        href = typed(text, views=self.scope.has_views)
         if href is None:
             return Outcome.BAD_URL
         self.scope.area.add([href])
@@ -427,10 +427,14 @@ _TOGETHER = 2000
 class Seeding:
     """Posts seeds, some at a time, and again if the connection ended."""
 
-    def __init__(self, board: RedisBoard, shard_of: Callable[[str], int], stay: str) -> None:
+    def __init__(
+        self, board: RedisBoard, shard_of: Callable[[str], int], stay: str, *, views: bool
+    ) -> None:
+        """`views`: whether views of a page are pages of their own."""
         self._board = board
         self._shard_of = shard_of
         self._stay = stay
+        self._views = views
         self._waiting: list[tuple[int, str]] = []
         self._sent: list[tuple[int, str]] = []
 
@@ -454,7 +458,7 @@ class Seeding:
         label: str = "",
     ) -> bool:
         """Add a seed; False if it is no URL."""
-        href = typed(text)
+        href = typed(text, views=self._views)
         if href is None:
             return False
         depth = FULL_DEPTH if depth is None else depth

@@ -741,7 +741,10 @@ class Fleet:
         if self.keeps_seeds:
             return False
         seeding = Seeding(
-            self.vault, partial(shard_of, shards=self.config.shards), self.config.stay
+            self.vault,
+            partial(shard_of, shards=self.config.shards),
+            self.config.stay,
+            views=bool(self.config.render),
         )
         for url in urls:
             seeding.add(url)

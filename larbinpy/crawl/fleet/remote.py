@@ -327,7 +327,10 @@ class Remote:
     ) -> list[str]:
         """Give seeds; return those that are no URLs."""
         seeding = Seeding(
-            self._board, partial(shard_of, shards=self.config.shards), self.config.stay
+            self._board,
+            partial(shard_of, shards=self.config.shards),
+            self.config.stay,
+            views=bool(self.config.render),
         )
         refused = []
         for url in urls:

@@ -260,7 +260,9 @@ class Steering:
         #: The orders to this node.
         self.orders = Orders(board, config.node)
         #: The seeds that this node passes on.
-        self.seeding = Seeding(board, partial(shard_of, shards=config.shards), config.stay)
+        self.seeding = Seeding(
+            board, partial(shard_of, shards=config.shards), config.stay, views=bool(config.render)
+        )
 
     def begin(self, work: Work, share_name: str) -> None:
         """The crawl is assembled; `share_name` is that of the state of this node."""
