@@ -17,10 +17,10 @@ from benchmarks.building import CannotBuild
 from benchmarks.corpora import CORPORA, Source, chosen
 from benchmarks.crawling import crawl
 from benchmarks.indexing import indexing
-from benchmarks.scenarios import SCENARIOS, Outcome, Size
+from benchmarks.scenarios import SCENARIOS, Given, Outcome, Size
 from benchmarks.special import hang, micro, reading
 
-_MEASURES: dict[str, Callable[[Size, Source, Path | None, Path], Outcome]] = {
+_MEASURES: dict[str, Callable[[Size, Source, Given, Path], Outcome]] = {
     **{name: partial(crawl, name) for name in SCENARIOS},
     "database": indexing,
     "reading": reading,
@@ -67,6 +67,11 @@ _CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lar
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="Exit with 1 if a ratio is more than 15 % worse than in this file.",
 )
+@click.option(
+    "--larbin",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="Binary of Larbin 2.6, for broad, big, large, tiny and above.",
+)
 @click.option("--scrapy", envvar="BENCH_SCRAPY", type=click.Path(path_type=Path), hidden=True)
 def main(
     names: tuple[str, ...],
@@ -79,12 +84,13 @@ def main(
     json_file: Path | None,
     save: Path | None,
     baseline: Path | None,
+    larbin: Path | None,
     scrapy: Path | None,
 ) -> None:
-    """Crawl the same web with larbinpy, Scrapy, wget2 and bare loops, and compare.
+    """Crawl the same web with larbinpy, Scrapy, wget2, wget, Larbin and bare loops, and compare.
 
-    Scenarios: broad, big, tls, large, tiny, mirror, database, reading, hang, micro; by default
-    all. broad, big, mirror and reading run for each corpus, the others for the first one.
+    Scenarios: broad, above, big, tls, large, tiny, mirror, warc, database, reading, hang, micro;
+    by default all. broad, big, mirror and reading run for each corpus, the others for the first.
     """
     warn_of_load()
     size = Size(rounds or (1 if quick else 3), hosts, _QUICK_SHARE if quick else 1)
@@ -98,7 +104,7 @@ def main(
                 key = f"{name}, {source.corpus.name}"
                 say(f"{key}:")
                 folder = Path(mkdtemp(dir=runs))
-                found[key] = _MEASURES[name](size, source, scrapy, folder)
+                found[key] = _MEASURES[name](size, source, Given(scrapy, larbin), folder)
                 print("\n\n".join(table.markdown() for table in found[key].tables), end="\n\n")
         print(machine())
         if json_file is not None:

@@ -15,7 +15,7 @@ from benchmarks.corpora import Source
 from benchmarks.plans import ALL_CORES, serving
 from benchmarks.programs import FETCH, Ground, measure, settings
 from benchmarks.ratios import Done, Found, Ratio
-from benchmarks.scenarios import SCENARIOS, Outcome, Scenario, Size
+from benchmarks.scenarios import SCENARIOS, Given, Outcome, Scenario, Size
 from benchmarks.serving import nginx
 from benchmarks.web import Web
 
@@ -25,9 +25,7 @@ _PROFILED = 4000
 _SHOWN_FUNCTIONS = 12
 
 
-def crawl(
-    name: str, size: Size, source: Source, scrapy_python: Path | None, folder: Path
-) -> Outcome:
+def crawl(name: str, size: Size, source: Source, given: Given, folder: Path) -> Outcome:
     """Run the rounds of a scenario, then a crawl with the profile, which is not compared."""
     scenario = SCENARIOS[name]
     web = scenario.web_of(source.corpus)
@@ -35,9 +33,9 @@ def crawl(
     site = source.site(web, hosts)
     with nginx(site.folder, folder) as server, _names(web) as dns_port:
         ground = Ground(site, server, dns_port, folder)
-        done = _rounds(scenario, size, hosts, scrapy_python, ground)
+        done = _rounds(scenario, size, hosts, given, ground)
         profiled = min(hosts, web.closed(max(1, _PROFILED // web.pages)))
-        profile = _profile(profiled, scenario.mirror, ground)
+        profile = _profile(profiled, scenario.output, ground)
     outcome = Outcome(_title(f"{name}, {source.corpus.name}", scenario, site, hosts))
     outcome.ratios = [ratio.found(done) for ratio in scenario.ratios if ratio.other in done]
     programs = programs_table(outcome.about, done)
@@ -62,9 +60,9 @@ def _names(web: Web) -> Iterator[int]:
 
 
 def _rounds(
-    scenario: Scenario, size: Size, hosts: int, scrapy_python: Path | None, ground: Ground
+    scenario: Scenario, size: Size, hosts: int, given: Given, ground: Ground
 ) -> dict[str, list[Done]]:
-    programs = scenario.programs(scrapy_python, size.share)
+    programs = scenario.programs(given, size.share)
     done: dict[str, list[Done]] = {program.name: [] for program in programs}
     # Reads all files into the page cache; otherwise the first program would pay for that.
     measure(FETCH, hosts, ground)
@@ -77,10 +75,10 @@ def _rounds(
     return done
 
 
-def _profile(hosts: int, mirror: bool, ground: Ground) -> dict[str, Any]:
+def _profile(hosts: int, output: str, ground: Ground) -> dict[str, Any]:
     job = ground.job(hosts)
     result = job.folder / "samples"
-    command = [PYTHON, "-m", "benchmarks.sampled", result, *settings(job, mirror)]
+    command = [PYTHON, "-m", "benchmarks.sampled", result, *settings(job, output)]
     run(command, job.folder / "out", ALL_CORES)
     found: dict[str, Any] = json.loads(result.read_text())
     return {**found, "pages": job.expected}

@@ -19,7 +19,7 @@ from benchmarks.corpora import Source
 from benchmarks.crawling import mean_page, ratios_table
 from benchmarks.programs import Ground, Job
 from benchmarks.ratios import Found
-from benchmarks.scenarios import BROAD, Outcome, Size
+from benchmarks.scenarios import BROAD, Given, Outcome, Size
 from benchmarks.serving import nginx
 
 _HOSTS = 1000
@@ -79,7 +79,7 @@ class Run:
         )
 
 
-def indexing(size: Size, source: Source, _scrapy: Path | None, folder: Path) -> Outcome:
+def indexing(size: Size, source: Source, _given: Given, folder: Path) -> Outcome:
     """Run all ways in turn, then a calm crawl whose pages are looked for in the database."""
     hosts = size.of(_HOSTS, BROAD)
     site = source.site(BROAD, hosts)

@@ -44,11 +44,11 @@ class Job:
     def expected(self) -> int:
         return self.hosts * self.site.web.pages
 
-    def seeds(self) -> Path:
-        """A file with the start page of each host."""
+    def seeds(self, step: int = 1) -> Path:
+        """A file with the start page of each host, or of one in `step`."""
         file = self.folder / "seeds"
         web = self.site.web
-        file.write_text("".join(f"{web.base(host)}\n" for host in range(self.hosts)))
+        file.write_text("".join(f"{web.base(host)}\n" for host in range(0, self.hosts, step)))
         return file
 
 
@@ -88,6 +88,8 @@ class Count:
     pages: int | None
     #: Without its start; None if it measures none.
     times: Times | None = None
+    #: Bytes, of a program that is not the process that was started; None if it is.
+    max_rss: int | None = None
 
 
 @dataclass(frozen=True)
@@ -124,7 +126,7 @@ def _done(count: Count, job: Job, ran: Run, requests: int) -> Done:
         seconds=times.seconds,
         user_seconds=times.user_seconds,
         system_seconds=times.system_seconds,
-        max_rss=ran.max_rss,
+        max_rss=count.max_rss or ran.max_rss,
         requests=requests,
         lost=lost,
     )
@@ -133,7 +135,7 @@ def _done(count: Count, job: Job, ran: Run, requests: int) -> Done:
 # -- larbinpy
 
 
-def settings(job: Job, mirror: bool = False) -> list[str | Path]:
+def settings(job: Job, output: str = "none") -> list[str | Path]:
     """Arguments of `larbinpy`: all pages of all hosts without waits, otherwise the defaults."""
     values = {
         "waitDuration": 0,
@@ -142,7 +144,7 @@ def settings(job: Job, mirror: bool = False) -> list[str | Path]:
         "dnsServer": f"127.0.0.1:{job.dns_port}",
         "stateDir": job.folder / "state",
         "outputDir": job.folder / "save",
-        "outputMode": "mirror" if mirror else "none",
+        "outputMode": output,
     }
     if job.site.web.tls:
         values["caFile"] = job.server.certificate
@@ -153,9 +155,9 @@ def settings(job: Job, mirror: bool = False) -> list[str | Path]:
     return ["crawl", *files, "--allow-private", "--progress", "none", *report, *sets]
 
 
-def larbinpy(mirror: bool = False) -> Program:
+def larbinpy(output: str = "none") -> Program:
     def command(job: Job) -> Command:
-        return [PYTHON, "-m", "larbinpy", *settings(job, mirror)]
+        return [PYTHON, "-m", "larbinpy", *settings(job, output)]
 
     return Program("larbinpy", command, _larbinpy_count)
 
@@ -181,17 +183,18 @@ def _floor(name: str, parse: bool) -> Program:
         plan.write(job.folder / "plan")
         return [PYTHON, "-m", "benchmarks.floor", job.folder / "plan"]
 
-    return Program(name, command, _floor_count)
-
-
-def _floor_count(_job: Job, out: Path) -> Count:
-    return _reported(out)
+    return Program(name, command, _reported_count)
 
 
 def _reported(result: Path) -> Count:
     """The count in a JSON file that the program wrote."""
     found = json.loads(result.read_text())
-    return Count(found["pages"], Times(found["seconds"], found["user"], found["system"]))
+    times = Times(found["seconds"], found["user"], found["system"])
+    return Count(found["pages"], times, found.get("max_rss"))
+
+
+def _reported_count(_job: Job, out: Path) -> Count:
+    return _reported(out)
 
 
 FETCH = _floor("fetch floor", parse=False)
@@ -224,6 +227,28 @@ def wget2(mirror: bool = False) -> Program:
         return [*how, *files, "-i", job.seeds()]
 
     return Program("wget2", command, _files_count if mirror else _served_count)
+
+
+def wget() -> Program:
+    """GNU wget, which writes an archive. It forgets what it has seen with each seed."""
+
+    def command(job: Job) -> Command:
+        seeds = job.seeds(job.site.web.group)
+        reach = ["-r", "-l", "inf", "-H", "--tries=1", "--delete-after", f"-P{job.folder / 'site'}"]
+        archive = [f"--warc-file={job.folder / 'wget'}", "--no-warc-keep-log"]
+        return ["wget", "-q", "--no-config", *reach, *archive, "-i", seeds]
+
+    return Program("wget", command, _served_count)
+
+
+def larbin(binary: Path) -> Program:
+    """Larbin, which measures nothing: `benchmarks.larbin` watches it."""
+
+    def command(job: Job) -> Command:
+        where = (binary, job.seeds(), job.folder)
+        return [PYTHON, "-m", "benchmarks.larbin", *where, str(PARALLEL)]
+
+    return Program("Larbin", command, _reported_count)
 
 
 def _files_count(job: Job, _out: Path) -> Count:

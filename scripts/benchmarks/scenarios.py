@@ -7,7 +7,7 @@ from typing import Any
 from experiments.report import Table
 
 from benchmarks.corpora import Corpus
-from benchmarks.programs import FETCH, PARSE, Program, larbinpy, scrapy, wget2
+from benchmarks.programs import FETCH, PARSE, Program, larbin, larbinpy, scrapy, wget, wget2
 from benchmarks.ratios import Found, Ratio
 from benchmarks.web import Web
 
@@ -19,7 +19,18 @@ _BESIDE_WGET2 = Ratio("times wget2's pages/s", "wget2", "rate")
 _LESS_THAN_WGET2 = Ratio("times wget2's CPU a page", "wget2", "cpu", more_is_better=False)
 _ABOVE_FETCH = Ratio("times the fetch floor's CPU", FETCH.name, "cpu", more_is_better=False)
 _ABOVE_PARSE = Ratio("times the fetch + parse floor's CPU", PARSE.name, "cpu", more_is_better=False)
+_MORE_THAN_LARBIN = Ratio("times Larbin's CPU a page", "Larbin", "cpu", more_is_better=False)
 _FLOORS = (_ABOVE_FETCH, _ABOVE_PARSE)
+
+
+@dataclass(frozen=True)
+class Given:
+    """Programs that are no packages of the system; None if they do not take part."""
+
+    #: The interpreter of Scrapy's environment.
+    scrapy: Path | None
+    #: The binary of Larbin.
+    larbin: Path | None
 
 
 @dataclass(frozen=True)
@@ -31,18 +42,21 @@ class Scenario:
     scrapy_hosts: int
     others: tuple[Program, ...]
     ratios: tuple[Ratio, ...]
-    mirror: bool = False
+    #: outputMode.
+    output: str = "none"
     #: Whether it runs for every corpus, with pages of the corpus's size.
     every: bool = False
 
     def web_of(self, corpus: Corpus) -> Web:
         return replace(self.web, size=corpus.size) if self.every else self.web
 
-    def programs(self, scrapy_python: Path | None, share: int) -> list[Program]:
+    def programs(self, given: Given, share: int) -> list[Program]:
         """The programs that crawl 1 / `share` of the hosts."""
-        programs = [larbinpy(self.mirror), *self.others]
-        if self.scrapy_hosts and scrapy_python is not None:
-            programs.append(scrapy(scrapy_python, max(1, self.scrapy_hosts // share)))
+        programs = [larbinpy(self.output), *self.others]
+        if self.scrapy_hosts and given.scrapy is not None:
+            programs.append(scrapy(given.scrapy, max(1, self.scrapy_hosts // share)))
+        if self.scrapy_hosts and given.larbin is not None:
+            programs.append(larbin(given.larbin))
         return programs
 
 
@@ -64,8 +78,17 @@ SCENARIOS: dict[str, Scenario] = {
             replace(_LESS_THAN_WGET2, target=1.1),
             _ABOVE_FETCH,
             replace(_ABOVE_PARSE, target=1.6),
+            _MORE_THAN_LARBIN,
         ),
         every=True,
+    ),
+    "above": Scenario(
+        "pages that were cut out of deeper sites",
+        replace(BROAD, above=6),
+        1000,
+        20,
+        (FETCH, wget2()),
+        (_BESIDE_WGET2, _LESS_THAN_WGET2, _ABOVE_FETCH, _MORE_THAN_LARBIN),
     ),
     "big": Scenario(
         "20 sites of 500 pages",
@@ -107,8 +130,20 @@ SCENARIOS: dict[str, Scenario] = {
         0,
         (wget2(mirror=True),),
         (replace(_BESIDE_WGET2, target=0.6), _LESS_THAN_WGET2),
-        mirror=True,
+        output="mirror",
         every=True,
+    ),
+    "warc": Scenario(
+        "sites of 40 pages, written to WARC files",
+        BROAD,
+        200,
+        0,
+        (wget(),),
+        (
+            Ratio("times wget's pages/s", "wget", "rate"),
+            Ratio("times wget's CPU a page", "wget", "cpu", more_is_better=False),
+        ),
+        output="warc",
     ),
 }
 

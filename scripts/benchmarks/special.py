@@ -13,7 +13,7 @@ from benchmarks.corpora import Source
 from benchmarks.crawling import mean_page, ratios_table
 from benchmarks.plans import ALL_CORES, HangingPlan, serving
 from benchmarks.ratios import Found
-from benchmarks.scenarios import BROAD, Outcome, Size
+from benchmarks.scenarios import BROAD, Given, Outcome, Size
 from benchmarks.serving import nginx
 
 #: Hosts with measured pages, hanging transfers, and transfers at a time.
@@ -24,7 +24,7 @@ _LEAST_READ = 5
 _PAGES = 200
 
 
-def hang(size: Size, source: Source, _scrapy: Path | None, folder: Path) -> Outcome:
+def hang(size: Size, source: Source, _given: Given, folder: Path) -> Outcome:
     """The cost of hanging transfers for others."""
     hosts = BROAD.closed(size.hosts or _HOSTS)
     site = source.site(BROAD, hosts)
@@ -66,7 +66,7 @@ def _hang_outcome(hosts: int, costs: dict[int, list[float]]) -> Outcome:
     return outcome
 
 
-def reading(size: Size, source: Source, _scrapy: Path | None, folder: Path) -> Outcome:
+def reading(size: Size, source: Source, _given: Given, folder: Path) -> Outcome:
     """`read` beside the tree alone, for the pages of the corpus as they are."""
     files = [str(file) for file, _ in pages_of(source.corpus.folders)][:: size.share]
     if not files:
@@ -96,7 +96,7 @@ def reading_outcome(title: str, found: dict[str, Any]) -> Outcome:
     return outcome
 
 
-def micro(size: Size, source: Source, _scrapy: Path | None, folder: Path) -> Outcome:
+def micro(size: Size, source: Source, _given: Given, folder: Path) -> Outcome:
     """Single steps, and a turn beside idle transfers."""
     found = _steps(source.site(BROAD, BROAD.group), max(_LEAST_ROUNDS, size.rounds), folder)
     for hanging in (1, 100, _HANDLES):

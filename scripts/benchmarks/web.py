@@ -5,7 +5,8 @@ eighth word depend only on the numbers of host and page. They differ on every pa
 gains nothing by caching, and two builds are the same. Page 0 is the start page. Page n links to
 pages 4n + 1 to 4n + 4, so all pages are reached. Its other links go to pages of its host and,
 one in ten, to other hosts of its group. No link leads out of a group, so some groups alone are
-a smaller web.
+a smaller web. In pages that were cut out of a deeper site, some references lead above the root,
+where browsers stay at the root.
 
 The start page also links to a page that robots.txt disallows.
 """
@@ -24,12 +25,12 @@ CHILDREN = 4
 #: Anchors that a page needs: for its children and, on the start page, the disallowed page.
 ANCHORS = CHILDREN + 1
 _TO_OTHERS = 0.1
+_ABOVE = b"../" * 4
 _FOLDERS = 6
 _CLOSED = "closed"
 ROBOTS = f"""User-agent: *
 Disallow: /{_CLOSED}/
 Disallow: /*/print-
-Allow: /
 
 User-agent: greedy
 Disallow: /
@@ -47,6 +48,8 @@ class Web:
     #: Hosts of a group.
     group: int
     tls: bool = False
+    #: References of a page that lead above the root, as `../../../../a.js`.
+    above: int = 0
 
     @property
     def port(self) -> int:
@@ -107,6 +110,8 @@ class Author:
         count = template.count
         anchors = self._anchors(rng, host, number, count(Slot.ANCHOR))
         others = self._links(rng, host, number, count(Slot.OTHER))
+        for n in range(min(self.web.above, len(others))):
+            others[n] = _ABOVE + rng.choice(self.paths(host)).encode()
         words = rng.choices(self._vocabulary, k=count(Slot.WORD)) if self._vocabulary else ()
         return template.fill(anchors, others, words)
 

@@ -1,6 +1,7 @@
 """The benchmarks' own logic: the web that they build, ratios and the profile."""
 
 import json
+import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,12 +10,13 @@ from types import FrameType
 
 import dns.message
 import pytest
+from benchmarks import larbin
 from benchmarks.__main__ import planned
 from benchmarks.building import CannotBuild, Site, site, usable
 from benchmarks.corpora import CORPORA, Corpus, Source, chosen
 from benchmarks.crawling import programs_table
 from benchmarks.names import answer
-from benchmarks.programs import FETCH, Ground, Times, measure, wget2
+from benchmarks.programs import FETCH, Ground, Times, measure, wget, wget2
 from benchmarks.ratios import Done, Found, Ratio, Unusable, baseline, changes
 from benchmarks.reading import measured
 from benchmarks.sampled import at_work, stage
@@ -117,6 +119,14 @@ def test_each_page_of_a_host_is_reached_without_leaving_it() -> None:
             seen.add(url)
             to_do += links(web.page(1, own[url]), url, "utf-8")
     assert seen == set(own)
+
+
+def test_references_above_the_root_lead_to_pages() -> None:
+    web = Author(replace(WEB, above=2), author().templates)
+    page = web.page(1, 3)
+    assert page.count(b"../../../../") == 2
+    assert author().page(1, 3).count(b"../../../../") == 0
+    assert reached(web, range(1)) == {url for host in range(3) for url in web.urls(host)}
 
 
 def test_only_the_start_page_links_to_the_disallowed_page() -> None:
@@ -336,6 +346,24 @@ def test_wget2_writes_pages_only_for_a_mirror(tmp_path: Path) -> None:
     for name in ("index.html", "1.html", "robots.txt"):
         (pages / name).touch()
     assert wget2(mirror=True).count(job, tmp_path).pages == 2
+
+
+def test_wget_gets_a_seed_for_each_group(tmp_path: Path) -> None:
+    """Each of its seeds reaches all hosts of a group, and it would fetch them again."""
+    site = build(tmp_path, 6)
+    job = Ground(site, FakeServer(tmp_path, 0, 0), 9, tmp_path).job(6)
+    wget().command(job)
+    assert (job.folder / "seeds").read_text().split() == [site.web.base(n) for n in (0, 2, 4)]
+
+
+def test_larbin_is_watched_until_it_has_no_work() -> None:
+    program = "import time\nwhile time.process_time() < 0.3: pass\ntime.sleep(60)"
+    process = subprocess.Popen([sys.executable, "-c", program])
+    found = larbin.watch(process.pid, idle=0.3)
+    process.returncode = 0  # `watch` has waited for it
+    assert found["pages"] is None
+    assert found["user"] + found["system"] > 0
+    assert found["max_rss"] > 1_000_000
 
 
 def test_a_program_may_measure_itself(tmp_path: Path) -> None:
