@@ -2,12 +2,6 @@
 
 import base64
 import json
-import os
-import shutil
-import socket
-import subprocess
-import sys
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -28,7 +22,7 @@ from larbinpy.storage.sizes import FrontierSizes
 from tests.support.crawling import Crawled, read_log
 from tests.support.killing import KillTest
 from tests.support.killweb import KnownWeb
-from tests.support.ports import free_port
+from tests.support.replaying import index_lines, replayed, run, tool
 from tests.support.smallweb import Answer, Web
 from tests.support.smallworld import Worlds
 from tests.support.warcs import Found, captures, records, warcs
@@ -36,25 +30,8 @@ from tests.support.warcs import Found, captures, records, warcs
 pytest_plugins = ["tests.support.demoweb", "tests.support.smallcrawls"]
 pytestmark = pytest.mark.slow
 
-#: For pywb to start (s).
-PATIENCE = 30
 #: One URL at a time leaves the store.
 NARROW = Tuning(frontier=FrontierSizes(ram_urls=1))
-
-
-def tool(name: str) -> str:
-    """A command of another package, beside this Python or on the PATH."""
-    found = shutil.which(name, path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
-    if found is None:
-        pytest.skip(f"{name} is not installed (pip install warcio cdxj-indexer pywb)")
-    return found
-
-
-def run(*command: str | Path, **options: Any) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100, **options)
-    assert done.returncode == 0, done.stdout + done.stderr
-    said: str = done.stdout
-    return said
 
 
 @pytest.fixture(scope="module")
@@ -67,11 +44,6 @@ def crawled(demo_process: Serving, tmp_path_factory: pytest.TempPathFactory) -> 
     config = load(str(conf), {}, [("outputMode", "save,warc"), ("warcSize", "200000")])
     crawl = Crawl(config)
     return Crawled(crawl.run(), crawl, read_log(state / "crawl.jsonl"), out)
-
-
-def lines(folder: Path) -> list[str]:
-    """Those of all indexes, sorted."""
-    return sorted(line for file in folder.glob("*.cdxj") for line in file.read_text().splitlines())
 
 
 def test_every_page_is_there_as_it_was_saved(crawled: Crawled) -> None:
@@ -120,29 +92,13 @@ def test_warcio_finds_nothing_wrong(crawled: Crawled) -> None:
 
 def test_the_index_is_that_of_cdxj_indexer(crawled: Crawled) -> None:
     theirs = run(tool("cdxj-indexer"), *warcs(crawled.out)).splitlines()
-    assert lines(crawled.out) == sorted(theirs)
+    assert index_lines(crawled.out) == sorted(theirs)
 
 
 @pytest.fixture
 def archive(crawled: Crawled, tmp_path: Path) -> Iterator[str]:
-    """pywb over our files and our index: where it serves them."""
-    run(tool("wb-manager"), "init", "c", cwd=tmp_path)
-    for file in warcs(crawled.out):
-        shutil.copy(file, tmp_path / "collections/c/archive")
-    index = tmp_path / "collections/c/indexes/index.cdxj"
-    index.write_text("".join(f"{line}\n" for line in lines(crawled.out)))
-    port = free_port()
-    with (tmp_path / "log").open("w") as log:
-        command = [tool("wayback"), "-b", "127.0.0.1", "-p", str(port)]
-        process = subprocess.Popen(command, cwd=tmp_path, stdout=log, stderr=log)
-        try:
-            late = time.monotonic() + PATIENCE
-            while socket.socket().connect_ex(("127.0.0.1", port)) and time.monotonic() < late:
-                time.sleep(0.1)
-            yield f"http://127.0.0.1:{port}/c"
-        finally:
-            process.terminate()
-            process.wait()
+    with replayed(crawled.out, tmp_path) as where:
+        yield where
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
@@ -153,9 +109,9 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_pywb_replays_it_as_it_was(crawled: Crawled, archive: str) -> None:
     opener = urllib.request.build_opener(_NoRedirects)
-    keys = [line.split(" ")[0] for line in lines(crawled.out)]
+    keys = [line.split(" ")[0] for line in index_lines(crawled.out)]
     wrong = []
-    for line in lines(crawled.out):
+    for line in index_lines(crawled.out):
         key, stamp, fields = line.split(" ", 2)
         capture = json.loads(fields)
         # It tells apart neither /a from /A nor /a/, and does not follow a page to itself.
@@ -210,7 +166,7 @@ def _check_whole(out: Path, seed: int) -> None:
         if web.outcome(number) != "forbiddenRobots":
             bodies = found[web.url(number)]
             assert bodies == [web.body(number) if web.outcome(number) == "success" else b""]
-    indexed = [json.loads(line.split(" ", 2)[2])["url"] for line in lines(out)]
+    indexed = [json.loads(line.split(" ", 2)[2])["url"] for line in index_lines(out)]
     assert sorted(indexed) == sorted(url for url, bodies in found.items() for _ in bodies)
 
 

@@ -42,25 +42,29 @@ def _crawl(folder: Path, *lines: str) -> Rendered:
     return crawl(folder, renderweb.answer, _HOSTS, *_CONF, *lines, files=files)
 
 
-@pytest.mark.parametrize("app", APPS)
-def test_all_words_are_found(rendered: Rendered, app: str) -> None:
-    found = rendered.of(f"{app}.test")
-    assert [text for text in texts_of(app) if text not in found] == []
+# Each of these is one test: two workers that had a part of it would both crawl.
 
 
-@pytest.mark.parametrize("app", APPS)
-def test_each_page_has_its_own_words(rendered: Rendered, app: str) -> None:
-    pages = {url.removeprefix(f"http://{app}.test"): text for url, text in rendered.pages.items()}
-    texts = dict(zip(paths_of(app), texts_of(app), strict=False))
-    wrong = [path for path, text in texts.items() if text not in pages.get(path, "")]
-    assert wrong == []
+def test_all_words_are_found(rendered: Rendered) -> None:
+    found = {app: rendered.of(f"{app}.test") for app in APPS}
+    assert [(app, text) for app in APPS for text in texts_of(app) if text not in found[app]] == []
 
 
-@pytest.mark.parametrize("app", APPS)
-def test_nothing_is_found_without_a_browser(plain: Rendered, app: str) -> None:
-    found = plain.of(f"{app}.test")
-    assert [text for text in texts_of(app) if text in found] == []
-    assert not [path for path in by_host(plain.asked)[f"{app}.test"] if path in PATHS[1:]]
+def test_each_page_has_its_own_words(rendered: Rendered) -> None:
+    pages = {url.removeprefix("http://"): text for url, text in rendered.pages.items()}
+    texts = {
+        f"{app}.test{path}": text
+        for app in APPS
+        for path, text in zip(paths_of(app), texts_of(app), strict=False)
+    }
+    assert [url for url, text in texts.items() if text not in pages.get(url, "")] == []
+
+
+def test_nothing_is_found_without_a_browser(plain: Rendered) -> None:
+    found = {app: plain.of(f"{app}.test") for app in APPS}
+    assert [text for app in APPS for text in texts_of(app) if text in found[app]] == []
+    asked = by_host(plain.asked)
+    assert [(app, path) for app in APPS for path in asked[f"{app}.test"] if path in PATHS[1:]] == []
 
 
 def test_scripts_of_a_site_are_fetched_once(rendered: Rendered) -> None:

@@ -49,11 +49,11 @@ class BrowserError(Exception):
 class Browser:
     """A Chromium with its profile in `folder`; `step` is called in each turn."""
 
-    def __init__(self, folder: Path, poller: Poller, step: Callable[[], None]) -> None:
+    def __init__(self, folder: Path, poller: Poller, step: Callable[[], None], *flags: str) -> None:
         self._poller = poller
         self._step = step
         self._sock, theirs = socket.socketpair()
-        command = [chromium(), *_FLAGS, f"--user-data-dir={folder}"]
+        command = [chromium(), *_FLAGS, *flags, f"--user-data-dir={folder}"]
         start = _START.format((command[0], command))
         self.process = subprocess.Popen(
             [sys.executable, "-c", start, str(theirs.fileno())],
