@@ -52,7 +52,8 @@ class NamesWeb:
     def start(self, node: str) -> Crawler:
         self.world.conf(
             f"startUrl {self._url('h', 0)} waitDuration 1 outputMode none roundTime 0.5s",
-            "depthInSite 1000 limitTime 190 retries 0",
+            # On a busy machine the answers are late, and a name must not be asked for again.
+            "depthInSite 1000 limitTime 190 retries 0 dnsTimeout 30",
         )
         join = ("--join", address(self._redis), "--node", node, "--progress", "log")
         return self.world.start("crawl", *join)

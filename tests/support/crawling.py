@@ -21,6 +21,7 @@ from larbinpy.config import load
 from larbinpy.demo import Serving
 from larbinpy.loop.poller import READ, Poller
 from tests.support.checkout import ROOT
+from tests.support.loaded import Process
 from tests.support.nameserver import NameServer
 from tests.support.webserver import Act, Step, WebServer, reply
 
@@ -104,6 +105,9 @@ class Web(WebServer):
         return sum(asked.path == path for asked in self.asked)
 
 
+LARBINPY = (sys.executable, "-m", "larbinpy")
+
+
 class Crawler:
     """A `larbinpy` process, whose output the loop reads as it comes.
 
@@ -114,12 +118,12 @@ class Crawler:
         self, poller: Poller, command: Sequence[str], folder: Path, **streams: int
     ) -> None:
         pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        self.process: subprocess.Popen[bytes] = subprocess.Popen(
-            command,
-            cwd=folder,
-            env=_environment(),
-            start_new_session=True,
-            **(pipes | streams),  # type: ignore[call-overload]
+        given: dict[str, Any] = {"cwd": folder, "env": _environment(), **pipes, **streams}
+        start = len(LARBINPY)
+        self.process: subprocess.Popen[bytes] | Process = (
+            Process(command[start:], **given)
+            if tuple(command[:start]) == LARBINPY
+            else subprocess.Popen(command, start_new_session=True, **given)
         )
         self._said = {"stdout": bytearray(), "stderr": bytearray()}
         self._open: set[int] = set()
@@ -173,9 +177,6 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "LARBINPY_GUESSSITEMAP": "off", **own}
 
 
-LARBINPY = (sys.executable, "-m", "larbinpy")
-
-
 class World:
     """One poll loop for the test: the web, the name server and the crawlers.
 
@@ -211,7 +212,10 @@ class World:
             "limitTime 1 timeoutPage 10 outputMode mirror fetchInfo",
             *lines,
         ]
-        (self.folder / "larbin.conf").write_text("\n".join(text) + "\n")
+        # In one step, since a crawler that was started before may be reading it.
+        new = self.folder / "larbin.conf.new"
+        new.write_text("\n".join(text) + "\n")
+        new.replace(self.folder / "larbin.conf")
         return "\n".join(text)
 
     def start(self, *arguments: str, command: Sequence[str] = LARBINPY, **streams: int) -> Crawler:

@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from tests.support.crawling import World, one_line
+from tests.support.crawling import Crawler, World, one_line
 from tests.support.fleetweb import HOSTS, LONG, FleetWeb
 from tests.support.ports import free_port
 from tests.support.processes import children, command
@@ -31,12 +31,15 @@ class Nodes(FleetWeb):
             found[node[1] if node else "redis"] = pid
         return found
 
-    def until_both_fetched(self) -> None:
-        """Wait until each of two nodes has fetched a page."""
+    def start_both(self) -> Crawler:
+        """Start two nodes, and wait until each has fetched a page."""
+        # They wait so long that the second finds something left, however late it starts.
+        crawler = self.start("--nodes", "2", wait=3.0)
         logs = [self.world.state / name / "crawl.jsonl" for name in ("1", "2")]
         self.world.until(
             lambda: all(log.exists() and b"success" in log.read_bytes() for log in logs), LONG
         )
+        return crawler
 
     def kill(self, name: str) -> int:
         pid = self.processes[name]
@@ -51,8 +54,12 @@ def nodes(world: World) -> Nodes:
 
 
 def test_two_nodes_crawl_together(nodes: Nodes) -> None:
-    assert nodes.run("--nodes", "2", wait=0.0) == 0, nodes.crawler.err
+    mirrors = ("outputMode mirror",)
+    assert nodes.run("--nodes", "2", wait=0.0, lines=mirrors) == 0, nodes.crawler.err
     assert nodes.fetched() == dict.fromkeys(nodes.urls, 1)
+    # The pages of each node are in a folder of its own.
+    assert {path.name for path in nodes.world.out.iterdir()} == {"1", "2"}
+    assert len(nodes.world.files()) == len(nodes.urls)
     report = nodes.world.reported()
     assert (report["stop_reason"], report["exit_code"], report["urls_queued"]) == ("finished", 0, 0)
     assert report["success"] == report["outcomes"]["success"] == len(nodes.urls)
@@ -78,8 +85,7 @@ def test_two_nodes_crawl_together(nodes: Nodes) -> None:
 
 
 def test_it_is_stopped_and_resumed_as_a_whole(nodes: Nodes) -> None:
-    crawler = nodes.start("--nodes", "2", wait=0.5)
-    nodes.until_both_fetched()
+    crawler = nodes.start_both()
     running = [*nodes.processes.values()]
     assert len(running) == 3
     crawler.signal(signal.SIGINT)
@@ -213,8 +219,7 @@ def test_nothing_is_left_when_the_command_is_killed(nodes: Nodes) -> None:
 
 
 def test_a_restart_at_once_continues_the_crawl_of_a_killed_command(nodes: Nodes) -> None:
-    crawler = nodes.start("--nodes", "2", wait=0.5)
-    nodes.until_both_fetched()
+    crawler = nodes.start_both()
     # It cannot end in order, as one cannot whose Redis has ended.
     os.kill(nodes.processes["2"], signal.SIGSTOP)
     crawler.signal(signal.SIGKILL)
@@ -223,8 +228,7 @@ def test_a_restart_at_once_continues_the_crawl_of_a_killed_command(nodes: Nodes)
 
 
 def test_a_restart_waits_for_the_redis_of_a_killed_command(nodes: Nodes) -> None:
-    crawler = nodes.start("--nodes", "2", wait=0.5)
-    nodes.until_both_fetched()
+    crawler = nodes.start_both()
     left = nodes.processes
     # It cannot end, as one with much to write cannot for a while.
     os.kill(left["redis"], signal.SIGSTOP)
@@ -323,20 +327,12 @@ def test_the_folder_of_a_crawl_of_one_process_is_refused(nodes: Nodes) -> None:
     assert "state: holds the crawl of one process; set another stateDir" in one_line(nodes.crawler)
 
 
-@pytest.mark.parametrize("options", [(), ("--scratch",), ("--resume=auto",)])
-def test_their_folder_is_refused_to_a_crawl_of_one_process(
-    nodes: Nodes, options: tuple[str, ...]
-) -> None:
+def test_their_folder_is_refused_to_a_crawl_of_one_process(nodes: Nodes) -> None:
     assert nodes.run("--nodes", "2", wait=0.0) == 0
-    assert nodes.run(*options) == 2
-    assert one_line(nodes.crawler) == (
-        "larbinpy: state: holds the states of nodes (1, 2); --nodes 2 --resume continues their "
-        "crawl, --nodes 2 --scratch crawls anew; or set another stateDir\n"
-    )
+    for options in [(), ("--scratch",), ("--resume=auto",)]:
+        assert nodes.run(*options) == 2
+        assert one_line(nodes.crawler) == (
+            "larbinpy: state: holds the states of nodes (1, 2); --nodes 2 --resume continues their "
+            "crawl, --nodes 2 --scratch crawls anew; or set another stateDir\n"
+        )
     assert nodes.run("--nodes", "2", "--scratch", wait=0.0) == 0
-
-
-def test_the_pages_of_each_node_are_in_its_folder(nodes: Nodes, world: World) -> None:
-    assert nodes.run("--nodes", "2", wait=0.0, lines=("outputMode mirror",)) == 0
-    assert {path.name for path in world.out.iterdir()} == {"1", "2"}
-    assert len(world.files()) == len(nodes.urls)

@@ -105,13 +105,20 @@ def test_the_walk_finds_broken_references(mirror: Path) -> None:
     assert found.counts[REQUISITE, BROKEN] == 2
 
 
-@pytest.fixture
-def tab(tmp_path: Path) -> Iterator[Tab]:
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     poller = Poller()
-    browser = Browser(tmp_path / "chromium", poller, lambda: None)
-    yield browser.tab()
+    browser = Browser(tmp_path_factory.mktemp("chromium"), poller, lambda: None)
+    yield browser
     browser.close()
     poller.close()
+
+
+@pytest.fixture
+def tab(browser: Browser) -> Iterator[Tab]:
+    tab = browser.tab()
+    yield tab
+    tab.close()
 
 
 #: Pictures that did not come.
