@@ -9,7 +9,7 @@ import pytest
 
 from larbinpy.console.terminal.client import follow_log
 from tests.support.crawling import Web, World, html, missing, moved, one_line
-from tests.support.ports import free_port
+from tests.support.webserver import Act
 
 pytest_plugins = ["tests.support.crawlworld"]
 
@@ -108,14 +108,16 @@ def test_explain_names_the_hours_of_a_stopped_crawl(stopped: Stopped) -> None:
 
 
 def test_explain_uses_the_words_of_the_console(stopped: Stopped) -> None:
-    """Asked in both ways about the same crawl: while it waits for users, and once it is killed."""
+    """Asked in both ways about the same crawl: while it waits for a page, and once it is killed."""
     world, web = stopped
-    port = free_port()
-    world.conf("forbiddenExtensions .zip end", "noExternalLinks", f"inputPort {port}")
+    other = world.web(lambda asked: [Act.HANG], "slow.test")
+    lines = ("forbiddenExtensions .zip end", "noExternalLinks", "timeoutPage 60")
+    world.conf(*lines, f"startUrl {other.url()}")
     crawler = world.crawl("--resume")
-    world.until(lambda: len(world.fates) == 33)
+    world.until(lambda: len(world.fates) == 33 and other.accepted > 0)
     paths = ("/", "/gone", "/docs.zip", "/unknown")
     running = {path: stopped.explain(path) for path in paths}
+    assert not crawler.ended
     crawler.process.kill()
     world.finish(crawler)
     for path in paths:

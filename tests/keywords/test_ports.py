@@ -116,8 +116,8 @@ def test_a_crawl_with_an_input_port_waits_for_its_first_url(
 
     assert crawl(f"inputPort {port}", seeds=[], watch=watch).fetched == {"b.test/"}
     assert set(states) == {"waiting"}
-    # Without visitors there is nothing to do.
-    assert crawl(seeds=[]).elapsed < 2
+    # Without visitors there is nothing to do, and it ends before it next looks at the clock.
+    assert crawl(seeds=[]).elapsed < 0.5
 
 
 @effect_of("inputHost")

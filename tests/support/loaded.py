@@ -16,6 +16,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -89,13 +90,14 @@ def _original(environment: tuple[tuple[str, str], ...]) -> socket.socket:
     """The process that forks; it ends with this one."""
     ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with its:
-        # Python finds out once whether a stream can seek. Those of most copies cannot.
+        # Python finds out once whether a stream can seek, and those of most copies cannot. What
+        # is written goes out at once, to a terminal or not: crawlers under test are unbuffered.
         process = subprocess.Popen(
             [sys.executable, "-m", __name__],
             env={**os.environ, **dict(environment)},
-            stdin=its,
-            stdout=its,
-            stderr=its,
+            stdin=its.fileno(),
+            stdout=its.fileno(),
+            stderr=its.fileno(),
             start_new_session=True,
         )
     atexit.register(process.wait)
@@ -118,7 +120,10 @@ def _serve(orders: socket.socket) -> None:
                 pid, told = living.pop(fd)
                 poll.unregister(fd)
                 os.close(fd)
-                os.write(told, b"%d\n" % os.waitpid(pid, 0)[1])
+                status = os.waitpid(pid, 0)[1]
+                # A test that failed may not ask.
+                with suppress(BrokenPipeError):
+                    os.write(told, b"%d\n" % status)
                 os.close(told)
                 continue
             order, given, _flags, _where = socket.recv_fds(orders, _LONGEST, 4)
@@ -156,8 +161,6 @@ def _become(streams: list[int], arguments: list[str], cwd: str, env: dict[str, s
         sys.excepthook(*sys.exc_info())
         code = 1
     atexit._run_exitfuncs()
-    # Files and sockets that were left open are told.
-    gc.collect()
     sys.stdout.flush()
     os._exit(code if isinstance(code, int) else 0 if code is None else 1)
 
