@@ -53,10 +53,10 @@ def index(
 ) -> None:
     """Put pages of archives and mirrors into a database, or take care of one.
 
-    FILE is a WARC or ARC file of any program (.warc, .arc, also .gz), or a folder with such files,
-    with a mirror or with the numbered files of save mode. The latest capture of a URL counts;
-    redirects and errors are no pages. The command can be stopped by Ctrl-C and run again. FILE may
-    also be another database, whose pages are taken as it has them.
+    FILE is a WARC or ARC file of any program (.warc, .arc, also .gz and .zst), a WACZ file, or a
+    folder with such files, with a mirror or with the numbered files of save mode. The latest
+    capture of a URL counts; redirects and errors are no pages. The command can be stopped by Ctrl-C
+    and run again. FILE may also be another database, whose pages are taken as it has them.
 
     Without a FILE, it takes what a stopped crawl has left in its stateDir for the database.
 

@@ -18,17 +18,26 @@ import os
 import re
 import sqlite3
 import stat
+import struct
+import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, nullcontext, redirect_stderr, suppress
+from contextlib import (
+    AbstractContextManager,
+    closing,
+    contextmanager,
+    nullcontext,
+    redirect_stderr,
+    suppress,
+)
 from datetime import UTC, datetime
 from functools import lru_cache
 from http import HTTPStatus
 from io import BytesIO, StringIO
 from mimetypes import MimeTypes
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, Protocol
+from typing import IO, Any, NamedTuple, Protocol
 from urllib.parse import quote
 
 import zstandard
@@ -232,12 +241,15 @@ class Payloads:
 
 
 _ARCS = (".arc", ".arc.gz")
-_ARCHIVES = (".warc", ".warc.gz", *_ARCS)
+_ARCHIVES = (".warc", ".warc.gz", ".warc.zst", *_ARCS)
+_PACKAGE = ".wacz"
 #: Content codings of the Web that warcio does not undo; names that are none of a coding, as some
 #: servers send them, mean nothing, as for browsers.
 _CODINGS = {"br", "zstd", "compress", "x-compress", "x-gzip", "gzip"}
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
+#: The number of a frame with a dictionary.
+_DICTIONARY = 0x184D2A5D
 #: Bytes by which one tells a text that is stored decoded, whatever its headers say.
 _READABLE = 64
 _REDIRECTS = {301, 302, 303, 307, 308}
@@ -249,29 +261,71 @@ _LOOKED_AT = 8 << 20
 _LONGEST_REASON = 80
 
 
+class ArchivePart(NamedTuple):
+    """A WARC or ARC file, or the one that is the `part` of a ZIP file (WACZ)."""
+
+    path: Path
+    part: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.path}/{self.part}" if self.part else str(self.path)
+
+    def ends(self, *endings: str) -> bool:
+        return str(self).lower().endswith(endings)
+
+    @contextmanager
+    def opened(self) -> Iterator[IO[bytes]]:
+        """The file as it is."""
+        if not self.part:
+            with self.path.open("rb") as file:
+                yield file
+            return
+        try:
+            with zipfile.ZipFile(self.path) as package, package.open(self.part) as file:
+                yield file
+        except (zipfile.BadZipFile, zlib.error, RuntimeError) as error:
+            raise SourceError(f"damaged: {_shown(str(error))}") from None
+
+
 class WarcFile:
     """The WARC or ARC file number `number` of `files`, compressed by records, as a whole, or plain.
 
     At most `most` bytes of a page are read. `payloads` has those of the files before.
     """
 
-    def __init__(self, files: Sequence[Path], number: int, payloads: Payloads, most: int) -> None:
+    def __init__(
+        self, files: Sequence[ArchivePart], number: int, payloads: Payloads, most: int
+    ) -> None:
         self._files = files
         self._number = number
         self._payloads = payloads
         self._most = most
-        self.path = files[number]
-        self.name = str(self.path)
-        self.size = self.path.stat().st_size
+        self._archive = files[number]
+        self.name = str(self._archive)
+        self.size = self._archive.path.stat().st_size
         self.left_out: Counter[str] = Counter()
 
     def pages(self) -> Iterator[Taken]:
-        with self.path.open("rb") as packed, _unpacked(packed, self.path) as file:
-            for offset, record in _records(file, self.path):
+        with self._archive.opened() as packed, _unpacked(packed, self._archive) as file:
+            for offset, record in self._records(file):
                 page = self._page(record, At(self._number, offset))
                 if page is not None:
                     done = offset if file is packed else packed.tell()
-                    yield Taken(done, Spooled(_date(record, self.path), page))
+                    yield Taken(done, Spooled(_date(record, self._archive.path), page))
+
+    def _records(self, file: Any) -> Iterator[tuple[int, Any]]:
+        """The records, also those behind a damaged place; what has no others behind it is the
+        damaged rest. Raises SourceError."""
+        while True:
+            try:
+                yield from _records(file, self._archive)
+                return
+            except DamagedPlace as error:
+                following = None if self._archive.ends(*_ARCS) else _next_record(file, error)
+                if following is None:
+                    raise
+                self.left_out[DAMAGED] += 1
+                file.seek(following)
 
     def _page(self, record: Any, at: At) -> Page | None:
         """The page that a record says something of; None if it is of no page."""
@@ -348,10 +402,10 @@ class WarcFile:
         if at is None:
             self.left_out["a repetition of a page that is in none of the files before"] += 1
             return None
-        path = self._files[at.file]
-        with path.open("rb") as packed, _unpacked(packed, path) as file:
+        archive = self._files[at.file]
+        with archive.opened() as packed, _unpacked(packed, archive) as file:
             file.seek(at.offset)
-            _, original = next(_records(file, path))
+            _, original = next(_records(file, archive))
             return self._read(original, url)
 
 
@@ -377,10 +431,27 @@ def _decoded(body: bytes, coding: str, most: int) -> bytes | None:
     return None
 
 
-def _unpacked(packed: BinaryIO, path: Path) -> AbstractContextManager[Any]:
+def _unpacked(packed: IO[bytes], archive: ArchivePart) -> AbstractContextManager[Any]:
     """The records of a file that is open: the file, or its content if that was compressed as a
     whole, in which records are found by their places in the content."""
-    return _Content(fileobj=packed) if _is_whole(path) else nullcontext(packed)
+    if archive.ends(".zst"):
+        known = zstandard.ZstdCompressionDict(_dictionary(packed))
+        unpacker = zstandard.ZstdDecompressor(known)
+        return unpacker.stream_reader(packed, read_across_frames=True, closefd=False)
+    return _Content(fileobj=packed) if _is_whole(archive) else nullcontext(packed)
+
+
+def _dictionary(packed: IO[bytes]) -> bytes:
+    """What a file was compressed with: its first frame, if that is one of this kind (Zstandard
+    Compression for WARC Files, 3)."""
+    kind, size = struct.unpack("<II", packed.read(8).ljust(8, b"\0"))
+    data = packed.read(size) if kind == _DICTIONARY and size <= _LOOKED_AT else b""
+    packed.seek(0)
+    if not data.startswith(_ZSTD):
+        return data
+    with suppress(zstandard.ZstdError):
+        return zstandard.ZstdDecompressor().decompress(data, _LOOKED_AT)
+    return b""
 
 
 class _Content(gzip.GzipFile):
@@ -391,57 +462,99 @@ class _Content(gzip.GzipFile):
 
 
 @lru_cache(16)
-def _is_whole(path: Path) -> bool:
+def _is_whole(archive: ArchivePart) -> bool:
     """Whether the first member of a compressed file has more than one record."""
-    with path.open("rb") as file, suppress(Exception), _quiet():
+    with archive.opened() as file, suppress(Exception), _quiet():
         member = zlib.decompressobj(zlib.MAX_WBITS | 16)
         plain = b""
         while len(plain) < _LOOKED_AT and not member.eof and (data := file.read(_READ)):
             plain += member.decompress(data, _LOOKED_AT)
-        records: Any = _iterator(BytesIO(plain), path)
+        records: Any = _iterator(BytesIO(plain), archive)
         next(records)
         records.read_to_end()
         return bool(records.next_line)
     return False
 
 
-def _iterator(file: Any, path: Path) -> Any:
+def _iterator(file: Any, archive: ArchivePart) -> Any:
     """The records of a file; those of the older form as warcio makes them records of a WARC."""
-    return ArchiveIterator(file, arc2warc=path.name.endswith(_ARCS))
+    return ArchiveIterator(file, arc2warc=archive.ends(*_ARCS))
 
 
-def _records(file: Any, path: Path) -> Iterator[tuple[int, Any]]:
+#: The beginning of a record, and of one that is compressed by itself.
+_RECORD = re.compile(rb"WARC/[01]\.\d+\r?\n[A-Za-z-]{4,40}: |\x1f\x8b\x08")
+_OVERLAP = 64
+
+
+def _next_record(file: Any, place: "DamagedPlace") -> int | None:
+    """The offset of the first record behind a damaged place; None if there is none."""
+    # warcio may have read the first line of the next record.
+    start = max(place.begun + 1, place.offset - len("WARC/1.0\r\n"))
+    data = b""
+    with suppress(Exception):
+        file.seek(start)
+        while block := file.read(_READ):
+            data += block
+            for found in _RECORD.finditer(data):
+                offset = start + found.start()
+                is_packed = found[0] == b"\x1f\x8b\x08"
+                if not is_packed or (offset > place.offset and _is_record(file, offset)):
+                    return offset
+            start += len(data[:-_OVERLAP])
+            data = data[-_OVERLAP:]
+    return None
+
+
+def _is_record(file: Any, offset: int) -> bool:
+    """Whether a compressed record begins there. The file stays where it is."""
+    place = file.tell()
+    file.seek(offset)
+    with suppress(zlib.error):
+        begin = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(file.read(_READ), 5)
+        file.seek(place)
+        return begin == b"WARC/"
+    file.seek(place)
+    return False
+
+
+def _records(file: Any, archive: ArchivePart) -> Iterator[tuple[int, Any]]:
     """The records of an open file from its position on, each with its offset.
 
     A record must be read before the next one is taken. Raises SourceError.
     """
-    iterator = _iterator(file, path)
+    begun = file.tell()
+    iterator = _iterator(file, archive)
     while True:
         try:
             with _quiet():
                 record = next(iterator, None)
         except gzip.BadGzipFile as error:
-            raise SourceError(_damaged(iterator.offset, error)) from None
+            raise DamagedPlace(iterator.offset, begun, error) from None
         except OSError:
             raise
         # At damaged places warcio raises many types: its own, zlib.error, AttributeError ...
         except Exception as error:
-            raise SourceError(_damaged(iterator.offset, error)) from None
+            raise DamagedPlace(iterator.offset, begun, error) from None
         if record is None:
             break
         yield iterator.offset, record
     try:
         # warcio takes the place where a compressed file is cut off for its end.
         file.read(1)
-    except EOFError as error:
-        raise SourceError(_damaged(iterator.offset, error)) from None
+    except (EOFError, zstandard.ZstdError) as error:
+        raise DamagedPlace(iterator.offset, begun, error) from None
 
 
-def _damaged(offset: int, error: Exception) -> str:
-    reason = str(error).strip().partition("\n")[0]
-    if "non-chunked gzip" in reason:
-        reason = "some records are compressed by themselves, and some are not"
-    return f"damaged after byte {max(0, offset)}: {_shown(reason)}"
+class DamagedPlace(SourceError):
+    """A file is damaged at `offset`, and may have records behind it."""
+
+    def __init__(self, offset: int, begun: int, error: Exception) -> None:
+        """It was read from the byte `begun` on."""
+        reason = str(error).strip().partition("\n")[0]
+        if "non-chunked gzip" in reason:
+            reason = "some records are compressed by themselves, and some are not"
+        super().__init__(f"damaged after byte {max(0, offset)}: {_shown(reason)}")
+        self.offset, self.begun = offset, begun
 
 
 def _shown(reason: str) -> str:
@@ -669,7 +782,10 @@ def _pairs(text: object) -> list[tuple[str, str]] | None:
     return pairs
 
 
-_KINDS = "WARC files (.warc, .arc, also .gz), and folders with those, with a mirror or saved pages"
+_KINDS = (
+    "WARC and WACZ files (.warc, .arc, also .gz and .zst, .wacz), and folders with those, "
+    "with a mirror or saved pages"
+)
 
 
 def find(paths: Sequence[str], payloads: Payloads, most: int) -> list[PageSource]:
@@ -677,7 +793,7 @@ def find(paths: Sequence[str], payloads: Payloads, most: int) -> list[PageSource
 
     Raises UserError for a path that has none, and `OSError`.
     """
-    archives: list[Path] = []
+    archives: list[ArchivePart] = []
     folders: list[PageSource] = []
     for name in paths:
         path = Path(name)
@@ -688,8 +804,8 @@ def find(paths: Sequence[str], payloads: Payloads, most: int) -> list[PageSource
                 raise UserError(f"{name}: no pages in this folder; expected {_KINDS}")
             archives += inside
             folders += found
-        elif path.name.endswith(_ARCHIVES) and path.is_file():
-            archives.append(path)
+        elif ArchivePart(path).ends(*_ARCHIVES, _PACKAGE) and path.is_file():
+            archives += _parts_of(path)
         else:
             wrong = "no such file" if not os.path.lexists(path) else "not a file of pages"
             raise UserError(f"{name}: {wrong}; expected {_KINDS}")
@@ -699,10 +815,23 @@ def find(paths: Sequence[str], payloads: Payloads, most: int) -> list[PageSource
     return [*(WarcFile(files, number, payloads, most) for number in numbered), *folders]
 
 
-def _archives(folder: Path) -> list[Path]:
+def _archives(folder: Path) -> list[ArchivePart]:
     """WARC files in `folder`, the oldest first, as far as their names say so."""
-    named = (path for path in folder.iterdir() if path.name.endswith(_ARCHIVES))
-    return sorted(path for path in named if path.is_file())
+    named = (path for path in folder.iterdir() if ArchivePart(path).ends(*_ARCHIVES, _PACKAGE))
+    files = sorted(path for path in named if path.is_file())
+    return [archive for path in files for archive in _parts_of(path)]
+
+
+def _parts_of(path: Path) -> list[ArchivePart]:
+    """The archive that is a file, or those that a WACZ file has. Raises UserError."""
+    if not ArchivePart(path).ends(_PACKAGE):
+        return [ArchivePart(path)]
+    try:
+        with zipfile.ZipFile(path) as package:
+            parts = [ArchivePart(path, name) for name in sorted(package.namelist())]
+    except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+        raise UserError(f"{path}: no WACZ file ({_shown(str(error))})") from None
+    return [part for part in parts if part.ends(*_ARCHIVES)]
 
 
 def _in_folder(folder: Path, most: int) -> Iterator[PageSource]:

@@ -2,6 +2,8 @@
 
 import gzip
 import os
+import struct
+import zipfile
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -14,7 +16,7 @@ from hypothesis import strategies as st
 
 from larbinpy.database.indexer.reader import ReadOptions, read_page
 from larbinpy.database.preparation import Prepared
-from larbinpy.database.sources import Payloads, SourceError, find
+from larbinpy.database.sources import DAMAGED, Payloads, SourceError, find
 from larbinpy.errors import UserError
 from larbinpy.output.warc.warc import WarcOutput
 from larbinpy.page import Outcome, Page
@@ -153,6 +155,98 @@ def test_a_file_that_is_compressed_as_a_whole(tmp_path: Path, payloads: Payloads
     assert next(pages_before_the_cut).spooled.page.body == b"1"
     with pytest.raises(SourceError, match=r"damaged after byte \d"):
         list(pages_before_the_cut)
+
+
+def _records(number: int = 3, end: bytes = b"\r\n\r\n") -> list[bytes]:
+    """Records of the pages http://h/0, http://h/1 ..., each followed by `end`."""
+    http = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>Page"
+    return [
+        (
+            f"WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://h/{n}\r\n"
+            f"WARC-Date: 2020-01-01T00:00:00Z\r\nContent-Length: {len(http)}\r\n\r\n"
+        ).encode()
+        + http
+        + end
+        for n in range(number)
+    ]
+
+
+def _packed(records: list[bytes]) -> list[bytes]:
+    return [gzip.compress(record, mtime=0) for record in records]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected", "left_out"),
+    [
+        ("plain.warc", b"".join(_records(end=b"")), "012", 2),
+        ("other.warc", b"junk\n".join(_records()), "012", 2),
+        ("zeros.warc.gz", bytes(70_000).join(_packed(_records())), "012", 2),
+        # The first member is cut in half.
+        ("half.warc.gz", b"".join((_packed(_records())[0][:90], *_packed(_records()))), "012", 1),
+        ("A.WARC.GZ", b"".join(_packed(_records())), "012", 0),
+    ],
+)
+def test_records_behind_a_damaged_place(
+    tmp_path: Path, payloads: Payloads, name: str, content: bytes, expected: str, left_out: int
+) -> None:
+    (path := tmp_path / name).write_bytes(content)
+    (source,) = find([str(path)], payloads, 1 << 20)
+    urls = [each.spooled.page.url.href for each in source.pages()]
+    assert "".join(url[-1] for url in urls) == expected
+    assert source.left_out[DAMAGED] == left_out
+
+
+def test_what_follows_the_last_record_is_said(tmp_path: Path, payloads: Payloads) -> None:
+    (path := tmp_path / "a.warc").write_bytes(b"".join(_records(1)) + b"junk")
+    (source,) = find([str(path)], payloads, 1 << 20)
+    pages = source.pages()
+    assert next(pages).spooled.page.url.href == "http://h/0"
+    with pytest.raises(SourceError, match=r"damaged after byte \d+: Invalid WARC record"):
+        list(pages)
+
+
+@pytest.mark.parametrize("learned", [False, True])
+def test_files_compressed_by_zstd(tmp_path: Path, payloads: Payloads, learned: bool) -> None:
+    """Each record is a frame. What they have in common may be the first one, itself compressed."""
+    archive = Archive(tmp_path / "a.warc", plain=True)
+    archive.add("response", "http://h/1", b"<p>one")
+    archive.add("revisit", "http://h/2", WARC_Refers_To_Target_URI="http://h/1")
+    whole = Path(archive.close()).read_bytes()
+    known = zstandard.ZstdCompressionDict(whole)
+    packer = zstandard.ZstdCompressor(dict_data=known if learned else None)
+    second = whole.index(b"WARC/1.0", 1)
+    frames = [packer.compress(whole[:second]), packer.compress(whole[second:])]
+    if learned:
+        common = zstandard.ZstdCompressor().compress(whole)
+        frames.insert(0, struct.pack("<II", 0x184D2A5D, len(common)) + common)
+    (path := tmp_path / "a.warc.zst").write_bytes(b"".join(frames))
+    pages = said(taken(payloads, str(path)))
+    assert [(url, body) for url, _, body in pages] == [
+        ("http://h/1", b"<p>one"),
+        ("http://h/2", b"<p>one"),
+    ]
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_the_archives_in_a_package(tmp_path: Path, payloads: Payloads, method: int) -> None:
+    archive = Archive(tmp_path / "b.warc.gz")
+    archive.add("revisit", "http://h/2", WARC_Refers_To_Target_URI="http://h/1")
+    with zipfile.ZipFile(tmp_path / "a.wacz", "w", method) as package:
+        package.writestr("archive/a.warc.gz", b"".join(_packed(_records(2))))
+        package.write(archive.close(), "archive/b.warc.gz")
+        package.writestr("pages/pages.jsonl", "{}")
+    (tmp_path / "b.warc.gz").unlink()
+    first, second = find([str(tmp_path)], payloads, 1 << 20)
+    assert second.name == f"{tmp_path}/a.wacz/archive/b.warc.gz"
+    pages = [each.spooled.page for source in (first, second) for each in source.pages()]
+    assert [page.url.href[-1] for page in pages] == ["0", "1", "2"]
+    assert pages[2].body == b"<p>Page"
+
+
+def test_a_package_that_is_none(tmp_path: Path, payloads: Payloads) -> None:
+    (path := tmp_path / "a.wacz").write_bytes(b"junk")
+    with pytest.raises(UserError, match=r"a\.wacz: no WACZ file \(File is not a zip file\)"):
+        find([str(path)], payloads, 1)
 
 
 def test_codings_that_a_page_does_not_have(tmp_path: Path, payloads: Payloads) -> None:
