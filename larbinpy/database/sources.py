@@ -250,6 +250,8 @@ _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 #: The number of a frame with a dictionary.
 _DICTIONARY = 0x184D2A5D
+#: The most bytes of the head of a frame.
+_FRAME_HEAD = 18
 #: Bytes by which one tells a text that is stored decoded, whatever its headers say.
 _READABLE = 64
 _REDIRECTS = {301, 302, 303, 307, 308}
@@ -312,6 +314,8 @@ class WarcFile:
                 if page is not None:
                     done = offset if file is packed else packed.tell()
                     yield Taken(done, Spooled(_date(record, self._archive.path), page))
+            if self._archive.ends(".zst") and _is_cut(packed):
+                raise SourceError("damaged: it is cut off")
 
     def _records(self, file: Any) -> Iterator[tuple[int, Any]]:
         """The records, also those behind a damaged place; what has no others behind it is the
@@ -452,6 +456,37 @@ def _dictionary(packed: IO[bytes]) -> bytes:
     with suppress(zstandard.ZstdError):
         return zstandard.ZstdDecompressor().decompress(data, _LOOKED_AT)
     return b""
+
+
+def _is_cut(packed: IO[bytes]) -> bool:
+    """Whether the last frame of a file has no end, which its decompression does not tell."""
+    size = packed.seek(0, os.SEEK_END)
+    place = 0
+    with suppress(zstandard.ZstdError):
+        while place < size:
+            place = _frame_end(packed, place, size)
+    return place != size
+
+
+def _frame_end(packed: IO[bytes], place: int, size: int) -> int:
+    """Where the frame at `place` ends, by the heads of its blocks (RFC 8878, 3.1); beyond `size` if
+    the file ends before. Raises ZstdError."""
+    packed.seek(place)
+    head = packed.read(_FRAME_HEAD)
+    kind: int
+    length: int
+    kind, length = struct.unpack("<II", head[:8].ljust(8, b"\0"))
+    if kind & ~15 == _DICTIONARY & ~15:
+        return place + 8 + length
+    place += int(zstandard.frame_header_size(head))
+    last = False
+    while not last and place <= size:
+        packed.seek(place)
+        block = int.from_bytes(packed.read(3), "little")
+        last = bool(block & 1)
+        # A block of one repeated byte has the size of its content there.
+        place += 3 + (1 if block & 6 == 2 else block >> 3)
+    return place + 4 * bool(zstandard.get_frame_parameters(head).has_checksum)
 
 
 class _Content(gzip.GzipFile):

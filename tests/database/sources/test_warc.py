@@ -227,6 +227,30 @@ def test_files_compressed_by_zstd(tmp_path: Path, payloads: Payloads, learned: b
     ]
 
 
+def test_a_file_whose_last_frame_is_cut(tmp_path: Path, payloads: Payloads) -> None:
+    """Each byte that a frame has lost is noticed, with checksums and without, in all its blocks."""
+    archive = Archive(tmp_path / "a.warc", plain=True)
+    archive.add("response", "http://h/1", b"<p>one")
+    archive.add("response", "http://h/2", b"<p>" + bytes(range(256)) * 3 + b"x" * 300_000)
+    whole = Path(archive.close()).read_bytes()
+    second = whole.index(b"WARC/1.0", 1)
+    for checksum in (True, False):
+        packer = zstandard.ZstdCompressor(write_checksum=checksum)
+        first, last = packer.compress(whole[:second]), packer.compress(whole[second:])
+        for lost in (0, 1, 4, 5, len(last) - 9, len(last) - 1, len(last), len(last) + 1):
+            (path := tmp_path / "a.warc.zst").write_bytes(
+                (first + last)[: len(first + last) - lost]
+            )
+            (source,) = find([str(path)], payloads, 1 << 20)
+            pages = []
+            try:
+                pages += [each.spooled.page.url.href for each in source.pages()]
+                cut = False
+            except SourceError as error:
+                cut = "cut off" in str(error)
+            assert cut == (lost not in (0, len(last))), (checksum, lost)
+
+
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
 def test_the_archives_in_a_package(tmp_path: Path, payloads: Payloads, method: int) -> None:
     archive = Archive(tmp_path / "b.warc.gz")
