@@ -2,9 +2,9 @@ r"""The status server: read-only pages about a crawl, the search of its database
 
 It answers one request a connection, and closes each after ten seconds. Pages of other origins can
 make a browser send requests. So a GET or HEAD is refused if a browser may have been led to send it
-and its Host is not a name of this server (DNS rebinding), if it has an Origin or a Referer, or if
-the browser says that another site caused it (Sec-Fetch-Site), unless that leads the user here; a
-query from there fills in the form, but is not searched. `finder_process` searches.
+and its Host is not a name of this server (DNS rebinding), if it has an Origin, or if the browser
+says that another site caused it (Sec-Fetch-Site, Referer), unless that leads the user here, as a link
+does; a query from there fills in the form, but is not searched. `finder_process` searches.
 
 `Posting` runs the console's commands by HTTP, for clients on this machine with the token:
 
@@ -269,8 +269,8 @@ class Site:
         if not is_safe and _may_be_led(headers):
             return _refusal(HTTPStatus.FORBIDDEN, _STRANGE[self._with_crawl])
         is_foreign = _is_foreign(headers)
-        if b"origin" in headers or b"referer" in headers or (is_foreign and not _leads(headers)):
-            return _refusal(HTTPStatus.FORBIDDEN, "open this address directly, not from a link")
+        if b"origin" in headers or (is_foreign and not _leads(headers)):
+            return _refusal(HTTPStatus.FORBIDDEN, "a page of another site may not load this one")
         if request.method not in (b"GET", b"HEAD"):
             allow = ("Allow", "GET, HEAD")
             return _refusal(HTTPStatus.METHOD_NOT_ALLOWED, "this page is read only", allow)
@@ -396,16 +396,22 @@ def _may_be_led(headers: Mapping[bytes, bytes]) -> bool:
 def _is_foreign(headers: Mapping[bytes, bytes]) -> bool:
     """Whether a page of another site caused the request; other ports of a host are others, too.
 
-    Browsers say so to loopback and https (Fetch Metadata, 2.1); "none" is the user.
+    Browsers say so to loopback and https (Fetch Metadata, 2.1); "none" is the user. To others a page
+    of this server sends no Referer.
     """
-    return headers.get(b"sec-fetch-site", b"none") not in (b"none", b"same-origin")
+    site = headers.get(b"sec-fetch-site", b"cross-site" if b"referer" in headers else b"none")
+    return site not in (b"none", b"same-origin")
 
 
 def _leads(headers: Mapping[bytes, bytes]) -> bool:
-    """Whether the browser goes to the page, and does not only load it into another one."""
+    """Whether the browser goes to the page, and does not only load it into another one.
+
+    Where it does not say so, what it accepts tells it from images, scripts and style sheets.
+    """
+    if b"sec-fetch-mode" not in headers:
+        return b"text/html" in headers.get(b"accept", b"")
     return (
-        headers.get(b"sec-fetch-mode") == b"navigate"
-        and headers.get(b"sec-fetch-dest") == b"document"
+        headers[b"sec-fetch-mode"] == b"navigate" and headers.get(b"sec-fetch-dest") == b"document"
     )
 
 

@@ -208,6 +208,13 @@ def test_a_link_of_another_site_fills_in_the_form_only(world: World, site: str) 
     assert world.get("/", headers)[0] == 200
 
 
+def test_a_link_is_known_by_its_referer_too(world: World) -> None:
+    """Browsers say nothing else to an address of the own network without https."""
+    headers = "Referer: http://wiki.internal/\r\nAccept: text/html,*/*;q=0.8\r\n"
+    status, _, body = world.get("/search.html?q=energy", headers)
+    assert (status, b"press Search" in body, world.finder._child) == (200, True, None)
+
+
 def test_a_process_that_is_killed_is_started_again(world: World) -> None:
     status, head, body = world.get("/search.html?q=please+die")
     assert status == 503 and b"ended unexpectedly" in body and b"Retry-After" in head

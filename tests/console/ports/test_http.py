@@ -247,6 +247,21 @@ def test_requests_from_other_pages_are_refused(header: str) -> None:
     assert get("/status.json", headers=header + "\r\n")[0] == 403
 
 
+@pytest.mark.parametrize(
+    ("more", "status"),
+    [
+        ("Accept: text/html,application/xhtml+xml,*/*;q=0.8", 200),
+        ("Accept: image/avif,image/webp,*/*", 403),
+        ("Accept: text/css,*/*;q=0.1", 403),
+        ("Accept: text/html\r\nOrigin: http://wiki.internal", 403),
+        ("Accept: text/html\r\nSec-Fetch-Site: same-site\r\nSec-Fetch-Mode: no-cors", 403),
+    ],
+)
+def test_a_link_on_another_page_opens_this_one(more: str, status: int) -> None:
+    headers = f"{BROWSER}Referer: http://wiki.internal/tools\r\n{more}\r\n"
+    assert get("/", headers=headers)[0] == status
+
+
 def test_no_host_no_page() -> None:
     assert exchange(b"GET / HTTP/1.0\r\nUser-Agent: x\r\n\r\n")[0] == 403
     assert exchange(b"GET / HTTP/1.1\r\n\r\n")[0] == 400
