@@ -3,8 +3,8 @@ r"""The status server: read-only pages about a crawl, the search of its database
 It answers one request a connection, and closes each after ten seconds. Pages of other origins can
 make a browser send requests. So a GET or HEAD is refused if a browser may have been led to send it
 and its Host is not a name of this server (DNS rebinding), if it has an Origin, or if the browser
-says that another site caused it (Sec-Fetch-Site, Referer), unless that leads the user here, as a link
-does; a query from there fills in the form, but is not searched. `finder_process` searches.
+says that another site caused it (Sec-Fetch-Site, Referer), unless that leads the user here, as a
+link does; a query from there fills in the form, but is not searched. `finder_process` searches.
 
 `Posting` runs the console's commands by HTTP, for clients on this machine with the token:
 
@@ -396,8 +396,8 @@ def _may_be_led(headers: Mapping[bytes, bytes]) -> bool:
 def _is_foreign(headers: Mapping[bytes, bytes]) -> bool:
     """Whether a page of another site caused the request; other ports of a host are others, too.
 
-    Browsers say so to loopback and https (Fetch Metadata, 2.1); "none" is the user. To others a page
-    of this server sends no Referer.
+    Browsers say so to loopback and https (Fetch Metadata, 2.1); "none" is the user. To others they
+    send a Referer, which the pages of this server forbid.
     """
     site = headers.get(b"sec-fetch-site", b"cross-site" if b"referer" in headers else b"none")
     return site not in (b"none", b"same-origin")
