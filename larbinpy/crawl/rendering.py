@@ -129,8 +129,12 @@ class ScriptCookies:
             jar.add(lines, over_given=False)
 
     def readable(self, url: Url) -> Sequence[Mapping[str, object]]:
-        """The cookies of the jar for `url` that scripts may read, for Network.setCookies."""
-        lines = self._jars.find(self._options(url.site).jar).lines()
+        """The cookies of the jar for `url` that scripts may read, for Network.setCookies.
+
+        None of a login: a script of another host, which runs in the page, could tell it to others.
+        """
+        login = self._options(url.site).jar
+        lines = [] if login else self._jars.find(login).lines()
         fields = [line.decode("latin-1").split("\t") for line in lines if _is_of(line, url.host)]
         return [
             {"name": name, "value": value, "path": path, "secure": secure == "TRUE"}

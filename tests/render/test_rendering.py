@@ -161,9 +161,9 @@ class CookieJar:
         self.added.append([line.split(b"\t")[5] + b"=" + line.split(b"\t")[6] for line in lines])
 
 
-def cookies(jar: CookieJar) -> ScriptCookies:
+def cookies(jar: CookieJar, name: str = "") -> ScriptCookies:
     network: Any = SimpleNamespace(
-        options=SimpleNamespace(of=lambda site: RequestOptions("us")),
+        options=SimpleNamespace(of=lambda site: RequestOptions("us", jar=name)),
         fetcher=SimpleNamespace(jars=SimpleNamespace(find=lambda name: jar)),
     )
     return ScriptCookies(network)
@@ -201,6 +201,7 @@ def test_scripts_may_read_the_cookies_of_the_crawl_for_their_host() -> None:
         {"name": "member", "value": "1", "path": "/x", "secure": True, "domain": ".a.test"},
         {"name": "own", "value": "2", "path": "/", "secure": False, "url": url},
     ]
+    assert cookies(jar, "http://www.a.test").readable(Url(url, 0)) == [], "those of a login"
 
 
 @pytest.mark.parametrize(
