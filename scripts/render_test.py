@@ -26,7 +26,7 @@ from tests.support.scriptweb import words as words_of
 _LARBINPY = (sys.executable, "-m", "larbinpy")
 _CONF = """\
 From t@example.com UserAgent larbinpy allowPrivate guessSitemap off
-waitDuration 0 renderWait 0 maxConnexionsBySite 8 waitBy site maxWait 0 depthInSite 100
+waitDuration 0 renderWait 0.01 maxConnexionsBySite 8 waitBy site maxWait 0 depthInSite 100
 outputMode save render **
 """
 
@@ -264,8 +264,8 @@ def _crawled(folder: Path, pages: int) -> float:
 
 def _faults(folder: Path, options: argparse.Namespace) -> list[str]:
     """Every page that is hard on a browser."""
-    lines = [f"render http://{SITE}:{{PORT}}/**", "timeoutPage 2", "renderWait 0", "depthInSite 1"]
-    lines += ["useCookies", "acceptLanguage de,en;q=0.5"]
+    lines = [f"render http://{SITE}:{{PORT}}/**", "timeoutPage 2", "renderWait 0.01"]
+    lines += ["depthInSite 1", "limitTime 20", "useCookies", "acceptLanguage de,en;q=0.5"]
     done = crawl(folder, site_of(ODD | FAULTS), [SITE, OTHER], *lines, patience=900)
     findings = []
     for name in ODD | FAULTS:

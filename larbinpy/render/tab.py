@@ -359,7 +359,9 @@ class Tab:
             visit.more, visit.due = _WAIT, visit.seen + _WAIT
         elif not visit.rounds or (seen != visit.shape and visit.rounds < _ROUNDS):
             visit.rounds += 1
-            visit.more, visit.due = _MORE, visit.seen + _LONGEST_PAUSE
+            # A page that turns to another one at once is never drawn.
+            leaves = "navigation" in visit.refused
+            visit.more, visit.due = _MORE, visit.seen + (_WAIT if leaves else _LONGEST_PAUSE)
             self._evaluate(DRAWN, lambda _: self._await(list(self._workers)))
             visit.shape = seen
         else:

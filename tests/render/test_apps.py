@@ -22,7 +22,7 @@ user = "me"
 password = "of-a-member"
 loggedOut = 'name="password"'
 """
-_CONF = ("loginFile logins.toml", "noExternalLinks", "renderWait 0")
+_CONF = ("loginFile logins.toml", "noExternalLinks", "renderWait 0.01")
 _HOSTS = [f"{app}.test" for app in APPS]
 
 

@@ -35,7 +35,7 @@ _REASONS = {
 @pytest.fixture(scope="module")
 def odd(tmp_path_factory: pytest.TempPathFactory) -> Rendered:
     folder = tmp_path_factory.mktemp("odd")
-    lines = (f"render http://{SITE}:{{PORT}}/**", "renderWait 0", "acceptLanguage de,en;q=0.5")
+    lines = (f"render http://{SITE}:{{PORT}}/**", "renderWait 0.01", "acceptLanguage de,en;q=0.5")
     return crawl(folder, site_of(QUICK), [SITE, OTHER], "useCookies", *lines)
 
 

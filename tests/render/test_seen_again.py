@@ -60,7 +60,7 @@ class Site:
         self.web = self.world.web(_answer, *hosts)
         seeds = [f"startUrl {self.web.url('/', host)}" for host in hosts]
         self.world.conf(
-            "noExternalLinks rewriteLinks", "render **", "renderWait 0", "limitTime 3", *seeds
+            "noExternalLinks rewriteLinks", "render **", "renderWait 0.01", "limitTime 3", *seeds
         )
         crawler = self.world.crawl("--set", "outputMode=mirror,warc")
         assert self.world.finish(crawler, 150) == 0, crawler.err

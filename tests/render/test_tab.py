@@ -244,6 +244,14 @@ def test_a_page_that_is_not_drawn_goes_on_later(tabs: Tabs) -> None:
     assert tabs.given() == 0.5
 
 
+def test_a_page_that_turns_to_another_does_not_wait_to_be_drawn(tabs: Tabs) -> None:
+    tabs.load()
+    tabs.visit.refuse("navigation")
+    tabs.time_over()
+    tabs.returns(SETTLE, ["a", 0])
+    assert tabs.tab.due == pytest.approx(0.1)
+
+
 def test_a_document_that_replaces_the_page_is_read_in_its_own_world(tabs: Tabs) -> None:
     tabs.load()
     tabs.round("a", 0.0)

@@ -253,9 +253,9 @@ ATTACHED = "at once"
 #: Those that take the browser seconds, or much memory; `scripts/render-test` has them all.
 COSTLY = frozenset(
     {
-        "loops later", "loops in a promise", "fills buffers", "doubles a text", "multiplies timers",
-        "fetches without end", "fetches much", "waits for answers", "says much",
-        "throws without end", "asks without end", "opens windows", "opens frames",
+        "loops", "loops later", "loops in a promise", "fills buffers", "doubles a text",
+        "multiplies timers", "fetches without end", "fetches much", "waits for answers",
+        "says much", "throws without end", "asks without end", "opens windows", "opens frames",
         "opens frames of pages", "opens frames in frames", "writes without end", "grows",
         "nests deeply", "has a large text", "watches itself", "with large data",
         "goes to a place without an answer", "sends messages without end", "loops in a worker",
