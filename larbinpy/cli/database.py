@@ -176,9 +176,10 @@ def stored_url(finder: Finder, text: str) -> str | None:
     url = typed(text)
     if url is None:
         raise ConfigError(f"{text[:200]!r}: {fault(text)}")
-    spellings = [url]
+    # A view of a page may be a page of its own.
+    spellings = list(filter(None, dict.fromkeys((typed(text, views=True), url))))
     if "://" not in text:
-        spellings.append(f"https{url.removeprefix('http')}")
+        spellings += [f"https{each.removeprefix('http')}" for each in spellings]
     return next((each for each in spellings if finder.fetched(each) is not None), None)
 
 

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from larbinpy.url import MAX_LENGTH
+from tests.support.browser import chromium
 from tests.support.crawling import Asked, Crawler, Web, World, html, missing, moved, ok, one_line
 from tests.support.webserver import Until, reply
 
@@ -279,6 +280,18 @@ def test_parts_of_pages_are_looked_for(world: World) -> None:
     assert [(row["url"], row["outcome"], row["group"]) for row in rows] == [
         (f"{web.url('/doc')}#not-there", "noPart", "broken")
     ]
+
+
+def test_parts_that_scripts_make_are_known_with_a_browser(world: World) -> None:
+    chromium()
+    script = b"<script>app.innerHTML = '<h2 id=made>x</h2><a href=/gone>x</a>'</script>"
+    pages = {"/": html("/doc#made", "/doc#none"), "/doc": ok(b"<div id=app></div>" + script)}
+    web = world.web(lambda asked: iter([pages.get(asked.path, missing())]), "site.test")
+    world.conf()
+    crawler = world.run("--check-links", "--render", web.url())
+    found = [line for line in printed(crawler) if line.startswith("  --- ") or "404" in line]
+    assert found == [f"  404 Not Found: {web.url('/gone')}", f"  --- {web.url('/doc')}#none"]
+    assert crawler.process.returncode == 1
 
 
 def test_a_redirect_to_a_part_leads_there(world: World) -> None:
