@@ -39,7 +39,12 @@ _DISK = Ending.DISK.code
 #: allocations, the middle one after this many collections of the young one, the old one never.
 _YOUNG, _ROUNDS, _NEVER = 20_000, 10, 2**31 - 1
 _COMMENT = re.compile(r"(?:^|\s)#.*")
-_WRAPPED = re.compile(r'^(?:"([^"]*)"|<([^<>]*)>)$')
+_WRAPPED = re.compile(r"""^(?:"([^"]*)"|'([^']*)'|<([^<>]*)>)$""")
+_NEXT_URL = re.compile(r"\s+(?=https?://)", re.IGNORECASE)
+#: Marks that nobody sees, and the end of a DOS file; files that were put together have a byte order
+#: mark at the beginning of each.
+_UNSEEN = " \t\r\n\f\v\xa0\u200b\u200e\u200f\u2060\ufeff\u3000\x1a"
+_GZIP = b"\x1f\x8b"
 #: Bytes that are not UTF-8, after decoding.
 _ODD_BYTE = re.compile("[\udc80-\udcff]")
 
@@ -230,23 +235,25 @@ def lines(name: str | None) -> Iterator[tuple[str, str]]:
 
     Empty lines are left out, and so are comments: from "#" at the beginning of a line, or after a
     blank, to its end. A "#" within a URL begins its fragment. Of the columns of a table, which tabs
-    part, the first one counts; it may be in quotes or angle brackets.
+    part, the first one counts; it may be in quotes or angle brackets. URLs that blanks part count
+    each.
     """
     if name is None:
         return
     shown = "standard input" if name == "-" else name
     with open_bytes(name) as file:
         for number, line in enumerate(_text_lines(file), 1):
-            # Files that were put together have a mark at the beginning of each.
-            text = _COMMENT.sub("", line.lstrip("\ufeff")).strip().partition("\t")[0].strip()
-            text = _WRAPPED.sub(r"\1\2", text)
-            if text:
-                yield text, f"{shown}:{number}"
+            text = _COMMENT.sub("", line.lstrip(_UNSEEN)).partition("\t")[0].strip(_UNSEEN)
+            for url in _NEXT_URL.split(_WRAPPED.sub(r"\1\2\3", text)):
+                if url:
+                    yield url, f"{shown}:{number}"
 
 
 def _text_lines(file: IO[bytes]) -> Iterator[str]:
     """The lines of a text in UTF-8, or in UTF-16 if its byte order mark says so."""
     first = file.readline()
+    if first.startswith(_GZIP):
+        raise ConfigError(f"{file.name}: packed by gzip; gunzip it, or zcat it to -i -")
     if first[:2] in UTF_16:
         yield from decoded(first + file.read(), "replace").splitlines()
         return
@@ -270,7 +277,7 @@ def seeds_in(name: str | None) -> Iterator[str]:
         try:
             yield SEED.parse(text)
         except ValueError as error:
-            raise ConfigError(f"{place}: {error}") from None
+            raise ConfigError(f"{place}: {error}; a list has a URL a line, and no more") from None
 
 
 def open_bytes(name: str) -> IO[bytes]:

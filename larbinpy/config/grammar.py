@@ -78,6 +78,12 @@ _LIKE = 0.6
 # Only Larbin's blanks count. A quote that is not closed becomes part of a bare word, which
 # `_split` refuses.
 _WORD = re.compile(r'(?P<comment>#[^\n]*)|"(?P<quoted>[^"\n]*)"|(?P<bare>[^ \t\r\n#]+)|(?P<end>\n)')
+#: What editors and web pages insert: blanks that look like plain ones, marks that nobody sees, and
+#: the end of a DOS file.
+_AS_PLAIN = str.maketrans(
+    dict.fromkeys("\xa0\u2002\u2003\u2007\u2009\u202f\u3000", " ")
+    | dict.fromkeys("\u200b\u200c\u200d\u2060\ufeff\x1a", None)
+)
 #: Units by the first letter of their names, by the usage of the kind.
 _TIMES = {"s": "s", "m": "m", "h": "h", "d": "d"}
 _UNITS = {"SECONDS": _TIMES, "MINUTES": _TIMES, "BYTES": {"k": "K", "m": "M", "g": "G"}}
@@ -147,7 +153,7 @@ class _Words:
 
 def _split(text: str) -> Iterator[Word]:
     line = 1
-    for match in _WORD.finditer(text):
+    for match in _WORD.finditer(text.translate(_AS_PLAIN)):
         kind, found = match.lastgroup, match[match.lastgroup or 0]
         if kind == "end":
             line += 1

@@ -72,8 +72,11 @@ class HostPattern:
         """As `parse`; also what `no_proxy` of other programs holds.
 
         These are domains such as `.corp.example`, names that end with a dot, bare IPv6 addresses,
-        and networks, in which only hosts that are addresses can be.
+        networks, in which only hosts that are addresses can be, and paths of sockets, at which no
+        host is.
         """
+        if text.startswith("/"):
+            return cls(text)
         if "/" in text:
             try:
                 network = ip_network(text.translate(_BRACKETS), strict=False)

@@ -170,6 +170,8 @@ _OTHER_FIELD = re.compile(r"[^:]*:(?:\s|$)")
 # The product token (RFC 9309, 2.2.1) at the beginning of a user-agent line; the rest is ignored.
 _TOKEN = re.compile(r"[A-Za-z_-]*")
 
+_IS_WEB = re.compile(r"https?://", re.IGNORECASE).match
+
 _EVERYONE = "*"
 _ROBOTS_TXT = "/robots.txt"
 
@@ -204,10 +206,10 @@ class Rules:
             if match["agent"]:
                 lines.append((_named(match["value"]), ""))
             elif match["sitemap"]:
-                sitemaps.append(match["value"].partition("#")[0].strip())
+                sitemaps += _sitemaps(match["value"].partition("#")[0])
             else:
                 lines.append((None, line))
-        return cls(lines, [sitemap for sitemap in sitemaps if sitemap])
+        return cls(lines, sitemaps)
 
     def allowed(self, agent: str, url: str) -> bool:
         """Whether `agent` (a product token or a whole User-Agent) may fetch `url`.
@@ -296,6 +298,12 @@ def _field(line: str) -> tuple[str, str]:
             return "", ""
         value = " ".join(value.split())
     return match["field"].lower(), value
+
+
+def _sitemaps(value: str) -> list[str]:
+    """The URLs in the value of a Sitemap line: the first word, and further URLs behind it."""
+    first, *others = value.split() or [""]
+    return [word for word in (first, *others) if word and (word is first or _IS_WEB(word))]
 
 
 def _delay(value: str, otherwise: float | None) -> float | None:

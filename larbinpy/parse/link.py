@@ -522,6 +522,8 @@ _BLANK = " \f\0"
 _REMOVED = dict.fromkeys(map(ord, "\t\n\r"))
 #: Most characters of "top" with escapes.
 _LONGEST_TOP = 9
+#: A name and its value, for the program that shows the page.
+_PARAMETER = re.compile(r"[a-z][\w.-]*=", re.ASCII | re.IGNORECASE).match
 #: Begins what browsers look for in the text of a page (scroll-to-text fragments).
 _TEXT_FRAGMENT = ":~:"
 #: Most characters of the text of a link, and of those that are looked at.
@@ -533,9 +535,10 @@ _MOST_PLACES = 1000
 def part_named(part: str) -> str:
     """The part of a page that a reference leads to, by what it has after "#"; empty for all of it.
 
-    Scripts read "#/..." and "#!..." as names of their own pages.
+    Scripts read "#/..." and "#!..." as names of their own pages, and players, viewers of documents
+    and tables "#t=30" and the like.
     """
-    if part[0] in "/!":
+    if part[0] in "/!" or _PARAMETER(part):
         return ""
     if " " in part or _TEXT_FRAGMENT in part or not part.isprintable():
         part = part.translate(_REMOVED).partition(_TEXT_FRAGMENT)[0].strip(_BLANK)

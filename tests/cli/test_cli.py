@@ -1,5 +1,6 @@
 """The commands: their help, and the modules that each loads."""
 
+import gzip
 import os
 import re
 import subprocess
@@ -190,6 +191,11 @@ def test_a_list_of_urls_of_other_programs(tmp_path: Path, codec: str, end: str) 
         '"a.test/6?a,b"',
         "<a.test/7>",
         '"a.test/8',
+        "'a.test/9'",
+        "\u200b\xa0a.test/10\u200b",
+        "http://a.test/11 HTTPS://a.test/12",
+        "a.test/13 x",
+        "\x1a",
     ]
     path.write_bytes((mark + end.join(rows)).encode(codec))
     assert [text for text, _ in lines(str(path))] == [
@@ -201,7 +207,19 @@ def test_a_list_of_urls_of_other_programs(tmp_path: Path, codec: str, end: str) 
         "a.test/6?a,b",
         "a.test/7",
         '"a.test/8',
+        "a.test/9",
+        "a.test/10",
+        "http://a.test/11",
+        "HTTPS://a.test/12",
+        "a.test/13 x",
     ]
+
+
+def test_a_list_that_is_packed_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "urls.gz"
+    path.write_bytes(gzip.compress(b"a.test"))
+    with pytest.raises(ConfigError, match="packed by gzip; gunzip it"):
+        next(lines(str(path)))
 
 
 def test_a_locale_without_utf_8_begins_anew_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,6 +245,7 @@ def test_a_line_of_a_file_that_is_no_url_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         next(found)
     assert str(caught.value).startswith(f"{path}:5: 'ftp://***@c.test/' is not a URL")
+    assert str(caught.value).endswith("; a list has a URL a line, and no more")
     state = f"--set=stateDir={tmp_path / 'state'}"
     result = CliRunner().invoke(main, ["crawl", "-i", str(path), state])
     assert (result.exit_code, result.output.count("\n")) == (2, 1)

@@ -43,6 +43,7 @@ def test_a_pattern_matches_hosts(text: str, matched: set[str]) -> None:
         ("::/64", {"[::1]"}),
         ("[::]/64", {"[::1]"}),
         ("::1", {"[::1]"}),
+        ("/var/run/docker.sock", set()),
         ("*", set(_HOSTS)),
     ],
 )

@@ -257,6 +257,12 @@ def test_sitemaps_belong_to_no_group() -> None:
     assert Rules.parse(body).sitemaps == ["http://a.test/1.xml", "http://a.test/%C3%A9"]
 
 
+def test_words_behind_a_sitemap_are_none_of_it_and_urls_are_further_ones() -> None:
+    body = b"Sitemap: http://a.test/1.xml (new)\nSitemap: /2.xml\thttps://b.test/3.xml 4 # http://c.test"
+    expected = ["http://a.test/1.xml", "/2.xml", "https://b.test/3.xml"]
+    assert Rules.parse(body).sitemaps == expected
+
+
 @pytest.mark.parametrize("end", ["\n", "\r", "\r\n", "\n\n"])
 def test_line_ends(end: str) -> None:
     assert not allowed(end.join(["User-agent: *", "Disallow: /a", ""]), "/a")

@@ -87,6 +87,7 @@ def test_placeholders_are_counted_once_each() -> None:
         *(("a", "a"), ("%C3%A9", "%C3%A9"), ("a:b", "a:b"), ("a/", "a/"), ("a.b-c", "a.b-c")),
         *(("top", ""), ("TOP", ""), ("t%6Fp", ""), ("topic", "topic"), ("top1", "top1")),
         *((":~:text=words", ""), ("a:~:text=words", "a"), ("/route", ""), ("!/route", "")),
+        *(("t=30", ""), ("gid=0&x=1", ""), ("=a", "=a"), ("1=2", "1=2"), ("a(b=c)", "a(b=c)")),
         *((" a ", "a"), ("a\nb", "ab"), (" ", "")),
     ],
 )
