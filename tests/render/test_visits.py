@@ -1,4 +1,4 @@
-"""Pages of scripts that are visited again, and views of one page as seeds: what the database has."""
+"""Pages of scripts that are visited again, and views as seeds: what the database has of them."""
 
 import json
 from collections.abc import Iterator
