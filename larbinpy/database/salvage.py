@@ -117,9 +117,12 @@ class _Salvage:
         self._last = 0
 
     def run(self) -> Salvaged:
+        # Each page is in both indexes: what one has lost, the other knows.
         index = _rows(self._old, "page INDEXED BY sqlite_autoindex_page_1", "key", ("key", "id"))
         self._numbers.update((row["key"], row["id"]) for row in index)
+        changes = _rows(self._old, "change INDEXED BY change_page", "page", ("page",))
         self._known.update(self._numbers.values())
+        self._known.update(row["page"] for row in changes if isinstance(row["page"], int))
         for number, (table, key) in enumerate(_TABLES.items()):
             self._progress("reading tables", number, len(_TABLES))
             self._copy(table, key)
@@ -130,7 +133,8 @@ class _Salvage:
         self._new.execute("BEGIN")
         self._complete()
         self._new.execute("COMMIT")
-        return Salvaged(len(self._pages), len(self._cut), len(self._known - self._pages))
+        lost = sum(0 < page <= self._last for page in self._known - self._pages)
+        return Salvaged(len(self._pages), len(self._cut), lost)
 
     def _copy(self, table: str, key: str) -> None:
         """Copy what is sound of a table."""
@@ -159,6 +163,9 @@ class _Salvage:
             }
             if typed[key] is None:
                 continue
+            # Changes, and much else, tell of pages whose own rows are lost.
+            if isinstance(page := typed.get("page"), int):
+                self._known.add(page)
             mended = mend(typed) if mend is not None else typed
             if mended is not None:
                 # Rows that break a rule of the tables are damaged.
@@ -201,7 +208,6 @@ class _Salvage:
     def _content(self, row: _Row) -> _Row | None:
         page = row["page"]
         if page not in self._pages:
-            self._known.update({page} if page <= self._last else ())
             return None
         sample = self._new.execute(
             "SELECT sample, sample_size FROM page JOIN host ON host.id = host WHERE page.id = ?",

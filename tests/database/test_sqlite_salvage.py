@@ -108,7 +108,7 @@ def exported(path: Path) -> None:
             pass
 
 
-SEEDS = [pytest.param(seed, marks=[pytest.mark.slow] * (seed >= 8)) for seed in range(30)]
+SEEDS = [pytest.param(seed, marks=[pytest.mark.slow] * (seed >= 8)) for seed in [*range(30), 258]]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -297,13 +297,27 @@ _IDS = "SELECT id FROM page ORDER BY id"
 _TEXT = "SELECT text_size FROM content WHERE page = 3"
 
 
+def lost(*tables: str) -> str:
+    """Page 3 is lost, and its rows in `tables`."""
+    rows = (f"DELETE FROM {table} WHERE page = 3" for table in tables)
+    return "; ".join(["DELETE FROM page WHERE id = 3", *rows])
+
+
 @pytest.mark.parametrize(
     ("damage", "found", "query", "rows"),
     [
         # The key of a page is made of its URL.
         ("UPDATE page SET key = key + 1 WHERE id = 2", (5, 0, 1), _IDS, [1, 3, 4, 5, 6]),
         ("UPDATE page SET url = x'00' WHERE id = 2", (5, 0, 1), _IDS, [1, 3, 4, 5, 6]),
-        ("UPDATE page SET id = 90000 WHERE id = 6", (5, 0, 2), _IDS, [1, 2, 3, 4, 5]),
+        ("UPDATE page SET id = 90000 WHERE id = 6", (5, 0, 1), _IDS, [1, 2, 3, 4, 5]),
+        # A page that is lost is known by what else tells of it.
+        (lost(), (5, 0, 1), _IDS, [1, 2, 4, 5, 6]),
+        (lost("content", "body"), (5, 0, 1), _IDS, [1, 2, 4, 5, 6]),
+        (lost("change", "body"), (5, 0, 1), _IDS, [1, 2, 4, 5, 6]),
+        (lost("content", "change"), (5, 0, 1), _IDS, [1, 2, 4, 5, 6]),
+        ("UPDATE change SET page = 90000 WHERE page = 3", (6, 0, 0), _IDS, [1, 2, 3, 4, 5, 6]),
+        ("UPDATE change SET page = -1 WHERE page = 3", (6, 0, 0), _IDS, [1, 2, 3, 4, 5, 6]),
+        ("UPDATE change SET page = 'x' WHERE page = 3", (6, 0, 0), _IDS, [1, 2, 3, 4, 5, 6]),
         ("UPDATE page SET id = 900 WHERE id = 6", (6, 1, 1), _IDS, [1, 2, 3, 4, 5, 900]),
         (
             "UPDATE page SET status = 'x' WHERE id = 2", (6, 0, 0),
