@@ -20,6 +20,8 @@ from urllib.parse import quote, unquote, urlsplit
 from larbinpy.config import Config, ConfigError
 from larbinpy.loop.child import collect, command, environment
 
+#: The names of the page of a folder.
+_FIRST_PAGES = ("index.html", "index.htm")
 #: Seconds for the process to begin, or to end.
 _PATIENCE = 10.0
 #: Seconds for a connection to send its request.
@@ -38,6 +40,8 @@ def folder_of(urls: Sequence[str]) -> tuple[str, str] | None:
         raise ConfigError("a folder is checked alone; give one folder, or URLs")
     path = os.path.expanduser(paths[0])
     if os.path.isdir(path):
+        if not any(os.path.exists(os.path.join(path, page)) for page in _FIRST_PAGES):
+            raise ConfigError(f"{urls[0]}: has no index.html; give the page to begin with")
         return path, ""
     if not os.path.isfile(path):
         raise ConfigError(f"{urls[0]}: no such file or folder")

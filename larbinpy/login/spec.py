@@ -6,6 +6,7 @@ Errors are ValueErrors of one line, without the secret.
 import getpass
 import netrc
 import os
+import re
 import resource
 import stat
 from collections.abc import Callable, Mapping
@@ -125,6 +126,10 @@ def _is_read_only(path: Path | str) -> bool:
         return False
 
 
+#: What begins an escape in a netrc, or a backslash that curl takes as it is: `CORP\me`.
+_BACKSLASH = re.compile(r"""\\([\\"\s])|\\""")
+
+
 class _Netrc(netrc.netrc):
     """The netrc in a text; the library reads files only, and stumbles over a byte order mark."""
 
@@ -132,6 +137,7 @@ class _Netrc(netrc.netrc):
         self.hosts, self.macros = {}, {}
         # An empty line ends a macro, also the last one of a file.
         end = "\n\n" if "macdef" in text else ""
+        text = _BACKSLASH.sub(lambda found: found[0] if found[1] else r"\\", text)
         self._parse("", StringIO(text + end), False)  # type: ignore[attr-defined]
 
 

@@ -28,6 +28,7 @@ def site(tmp_path: Path) -> Path:
 
 def test_arguments_that_name_a_folder(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(site)
+    (site / "sub" / "index.htm").touch()
     assert folder_of([str(site)]) == (str(site), "")
     assert folder_of(["sub"]) == ("sub", "")
     assert folder_of(["."]) == (".", "")
@@ -42,6 +43,11 @@ def test_arguments_that_name_a_folder(site: Path, monkeypatch: pytest.MonkeyPatc
 def test_what_is_no_folder_is_refused(wrong: list[str]) -> None:
     with pytest.raises(ConfigError):
         folder_of(wrong)
+
+
+def test_a_folder_without_a_first_page_is_refused(site: Path) -> None:
+    with pytest.raises(ConfigError, match=r"sub: has no index\.html; give the page to begin with"):
+        folder_of([str(site / "sub")])
 
 
 def test_each_folder_has_an_address_of_its_own(site: Path) -> None:

@@ -156,6 +156,21 @@ def test_secrets_are_elsewhere(write: Write) -> None:
     assert (first.user, first.password, second.token) == ("you", SECRET, "abc")
 
 
+@pytest.mark.parametrize(
+    ("spelled", "user"),
+    [
+        *((r"CORP\me", r"CORP\me"), (r"a\\b", r"a\b"), (r'"a\"b\c"', r'a"b\c')),
+        *(("p#q", "p#q"), ('p"q', 'p"q'), (r"a\\\b", r"a\\b")),
+    ],
+)
+def test_a_backslash_in_a_netrc_counts_unless_it_escapes(
+    write: Write, spelled: str, user: str
+) -> None:
+    write(f"machine shop.example password {SECRET} login {spelled}", "netrc")
+    [login] = read(write(table('method = "netrc"', 'file = "netrc"')))
+    assert (login.user, login.password) == (user, SECRET)
+
+
 def test_a_netrc(write: Write, tmp_path: Path) -> None:
     write(
         f"machine shop.example login me password {SECRET}\ndefault login any password x", ".netrc"

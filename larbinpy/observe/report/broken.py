@@ -5,6 +5,7 @@ links, those to missing parts of pages (``#name``) are broken, too. A million pa
 broken links each fit into memory (`PageUrls`).
 """
 
+import re
 from array import array
 from collections import Counter
 from collections.abc import (
@@ -169,6 +170,10 @@ def _in_place(text: str, folder: str, origin: str) -> str:
     return origin + text.removeprefix(folder) if text.startswith(folder) else text
 
 
+#: As in lists of URLs: the "#" within one begins its part.
+_COMMENT = re.compile(r"(?:^|\s)#.*")
+
+
 def judging_of(folder: Path) -> Judging:
     """How the link check with the state in `folder` judges. Raises UserError."""
     judges = CheckReader(folder / CHECK).judges
@@ -178,8 +183,8 @@ def judging_of(folder: Path) -> Judging:
             text = Path(judges["known"]).read_text("utf-8-sig", "replace")
         except OSError as error:
             raise UserError(f"knownFaults {what_failed(error)}") from None
-        lines = (line.strip() for line in text.splitlines())
-        known = dict.fromkeys(line for line in lines if line and not line.startswith("#"))
+        lines = (_COMMENT.sub("", line).strip() for line in text.splitlines())
+        known = dict.fromkeys(line for line in lines if line)
     pages, origin = judges.get("folder", ""), judges.get("origin", "")
     if pages:
         known = {_in_place(url, pages, origin): None for url in known}
