@@ -10,13 +10,13 @@ from larbinpy.render.browser import Browser
 from larbinpy.render.document import body_of
 from larbinpy.render.parts import RequestDesk
 from larbinpy.render.pipe import Values
-from larbinpy.render.tab import Identity, Tab, TabState, Visit
+from larbinpy.render.tab import NOT_LOADED, Identity, Tab, TabState, Visit
 
 #: Pages that are read at the same time; most of the time they wait for answers.
 TABS = 8
 #: Pages after which a tab is replaced, and seconds after which an idle one is closed.
 _PAGES, _IDLE = 100, 60.0
-#: Times that a page is begun with, if the browser ends meanwhile.
+#: Times that a page is begun with, if the browser ends meanwhile, or the page before bars the tab.
 _TRIES = 3
 #: Failed starts in a row after which pages do not wait for the browser.
 _HOPELESS = 3
@@ -194,7 +194,9 @@ class Renderer:
         """Give a page back, with its document, or as it was."""
         page, now = visit.page, self._clock()
         job = self._jobs.pop(id(page))
-        if document is None and self.browser.why == why and job.tries < _TRIES:
+        innocent = visit.follows and why == NOT_LOADED
+        job.tries += innocent
+        if document is None and (innocent or self.browser.why == why) and job.tries < _TRIES:
             self._queue.append(job)
             return
         self._settle(page, document, why, visit, now)

@@ -34,6 +34,8 @@ _ROUNDS, _MORE, _PAUSE, _WORKERS_PAUSE, _LONGEST_PAUSE = 12, 0.5, 0.02, 0.25, 4.
 _WAITS, _WAIT = 40, 0.1
 #: Views of a page (``#/a``), and links that went as it was scrolled, which are taken.
 _MOST_LEADS = 5000
+#: Why a page fails whose document is never shown. One before it may be the reason.
+NOT_LOADED = "it does not load in time"
 #: Real seconds of a page in all, its waits for answers included.
 _LONGEST = 600.0
 #: Seconds for a tab to open.
@@ -64,6 +66,8 @@ class Visit:
 
     page: Page
     began: float
+    #: Whether its tab had another page before.
+    follows: bool = False
     #: Requests that wait for an answer, and all so far.
     pending: int = 0
     requests: int = 0
@@ -217,7 +221,7 @@ class Tab:
         self._tell(identity)
         self.state = TabState.LOADING
         self._since = now
-        self.visit = Visit(page, now, seen=now)
+        self.visit = Visit(page, now, follows=self.pages > 0, seen=now)
         self.pages += 1
         href, before = self._href(page), self._shown
         self._shown = href.partition("#")[0]
@@ -445,9 +449,12 @@ class Tab:
         if self.state is TabState.READING:
             if visit.spent > _READING:
                 self.fail("its scripts do not end")
+        elif self.state is TabState.LOADING and visit.follows and visit.spent > _PATIENCE:
+            # Scripts of the page before may not end, which run when it is left.
+            self.fail(NOT_LOADED)
         elif visit.spent > 2 * self._budget + _PATIENCE or now > visit.began + _LONGEST:
             if self.state is TabState.LOADING:
-                self.fail("it does not load in time")
+                self.fail(NOT_LOADED)
             else:
                 visit.refuse("time")
                 self._send("Runtime.terminateExecution", {})

@@ -316,6 +316,21 @@ def test_a_page_that_does_not_load_fails(tabs: Tabs) -> None:
     assert tabs.ended == [(None, "it does not load in time")]
 
 
+def test_a_page_that_is_not_loaded_after_another_is_given_back_soon(tabs: Tabs) -> None:
+    tabs.load()
+    assert not tabs.visit.follows
+    tabs.round("a", 0.0)
+    tabs.time_over()
+    tabs.returns(SETTLE, ["a", 0])
+    tabs.returns(READ, ["<p>text"])
+    tabs.tab.render(Page(Url("http://a.test/b", 0), Outcome.SUCCESS, status=200), ME, 1.0)
+    assert tabs.visit.follows
+    tabs.tab.step(9.0)
+    assert tabs.state == "LOADING"
+    tabs.tab.step(9.1)
+    assert tabs.ended == [("<p>text", ""), (None, "it does not load in time")]
+
+
 def test_a_load_that_fails_is_tried_three_times(tabs: Tabs) -> None:
     tabs.tab.render(Page(Url(PAGE, 0), Outcome.SUCCESS, status=200), ME, 0.0)
     for _ in range(3):

@@ -182,6 +182,7 @@ ODD = {
 #: Name -> script. What they show is kept if the browser can, and the page as it was sent otherwise.
 FAULTS = {
     "loops": "while (true);",
+    "loops when it is left": "addEventListener('pagehide', () => { while (true); }); show();",
     "loops later": "setTimeout(() => { while (true); }, 50);",
     "loops in a promise": "const f = () => Promise.resolve().then(f); f();",
     "loops in a worker": "new Worker(URL.createObjectURL(new Blob(['while (true);']))); show();",
@@ -253,13 +254,14 @@ ATTACHED = "at once"
 #: Those that take the browser seconds, or much memory; `scripts/render-test` has them all.
 COSTLY = frozenset(
     {
-        "loops", "loops later", "loops in a promise", "fills buffers", "doubles a text",
-        "multiplies timers", "fetches without end", "fetches much", "waits for answers",
-        "says much", "throws without end", "asks without end", "opens windows", "opens frames",
-        "opens frames of pages", "opens frames in frames", "writes without end", "grows",
-        "nests deeply", "has a large text", "watches itself", "with large data",
-        "goes to a place without an answer", "sends messages without end", "loops in a worker",
-        "after a request that is never answered",
+        "loops", "loops when it is left", "loops later", "loops in a promise",
+        "fills buffers", "doubles a text", "multiplies timers", "fetches without end",
+        "fetches much", "waits for answers", "says much", "throws without end",
+        "asks without end", "opens windows", "opens frames", "opens frames of pages",
+        "opens frames in frames", "writes without end", "grows", "nests deeply",
+        "has a large text", "watches itself", "with large data",
+        "goes to a place without an answer", "sends messages without end",
+        "loops in a worker", "after a request that is never answered",
     }
 )  # fmt: skip
 #: Name -> script, of those that the tests take.
