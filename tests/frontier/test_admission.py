@@ -467,3 +467,25 @@ def test_few_spellings_are_remembered() -> None:
         assert detours.again(moved(other, url.href)) is False
         other.spelling = f"http://a.test/%d{url.href[-1]}"
         assert detours.again(moved(other, url.href)) is is_again
+
+
+@pytest.mark.parametrize("redirect", [False, True])
+@pytest.mark.parametrize(
+    ("more", "name", "value", "other"),
+    [
+        ({"priority": True}, "priority", True, False),
+        ({"label": "mine"}, "label", "mine", ""),
+        ({"sheet": True}, "sheet", True, False),
+        ({"seed": True}, "seed", True, False),
+        ({}, "redirect", True, False),
+        ({}, "depth", 3, 2),
+        ({}, "via", PARENT.href, PARENT.href),
+    ],
+)
+def test_what_a_url_has_of_the_one_that_redirects_to_it(
+    redirect: bool, more: dict[str, Any], name: str, value: object, other: object
+) -> None:
+    """And of a page that links it nothing of that."""
+    parent = Url(PARENT.href, 3, **more)
+    [url] = admitting().links(parent, plain_links("http://a.test/to"), redirect=redirect)
+    assert getattr(url, name) == (value if redirect else other)

@@ -9,6 +9,7 @@ import pytest
 from larbinpy.dns.lookup import Answer, is_public
 from larbinpy.fetch.robots import MAX_SIZE, Rules
 from larbinpy.frontier.frontier import Frontier
+from larbinpy.frontier.politeness import SiteLimits
 from larbinpy.frontier.site import NamedSite, State
 from larbinpy.page import Outcome, Page
 from larbinpy.url import Url
@@ -24,6 +25,7 @@ from tests.support.frontiers import (
     named,
     reply,
     site_in,
+    site_settings,
     states_of,
     taken,
 )
@@ -1023,3 +1025,35 @@ def test_the_next_try_is_that_of_a_site_or_of_a_url(world: MakeWorld) -> None:
     when, site, url = retry
     assert (site.key, url and url.href) == ("http://a.test", PAGE)
     assert when == site.retries[0][0] > made.now
+
+
+def test_the_next_try_of_a_site_is_named_without_a_url(world: MakeWorld) -> None:
+    made = world(PAGE, names={"a.test": "servfail"})
+    made.run(until=5003.0)
+    site = site_of(made)
+    assert site.state is State.WAITING
+    assert made.frontier.lifecycle.next_retry() == (site.until, site, None)
+    site.until += 1.0
+    assert made.frontier.lifecycle.next_retry() is None
+
+
+@pytest.mark.parametrize(
+    ("pages", "state", "ends"),
+    [(3, State.OPEN, False), (4, State.OPEN, True), (4, State.ROBOTS, False)],
+)
+def test_an_open_site_at_its_limit_is_closed_for_good(
+    world: MakeWorld, pages: int, state: State, ends: bool
+) -> None:
+    """Its pages may have been counted elsewhere."""
+    limited = {"a.test": site_settings(limits=SiteLimits(4))}
+    made = world(*many(9), latency=50.0, by_host=limited)
+    made.run(until=5000.0 + (60.0 if state is State.OPEN else 1.0))
+    site = site_of(made)
+    assert site.state is state and site.quota is not None
+    made.frontier.registry.counts.put(site.key, pages, 0)
+    site.quota.load()
+    made.frontier.lifecycle.close_if_spent(site, made.now)
+    assert (site.state is State.CLOSED) is ends
+    decided = [*made.frontier.decided(99)]
+    assert {page.outcome for page in decided} == ({Outcome.SITE_LIMIT} if ends else set())
+    assert len(decided) == (8 if ends else 0)

@@ -1,6 +1,7 @@
 """A login as the state of its site: what waits for it, what it waits for, how it fails."""
 
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from larbinpy.frontier.lifecycle import Judgement
 from larbinpy.frontier.site import State
 from larbinpy.page import Outcome, Page
-from larbinpy.url import Url
+from larbinpy.url import Ask, Url
 from tests.support.fakelogins import DOOR, FakeLogins
 from tests.support.frontiers import DEAD, WALL, MakeWorld, World, reply, site_in, site_settings
 
@@ -56,6 +57,40 @@ def test_robots_txt_does_not_bind_a_login(make: MakeWorld) -> None:
     world.run()
     assert world.outcomes() == {PAGES[0]: Outcome.SUCCESS, LOGIN + "?2": Outcome.FORBIDDEN_ROBOTS}
     assert LOGIN in hrefs(world)
+
+
+class SlowLogins(FakeLogins):
+    """Each of its requests has to wait."""
+
+    wait = 30.0
+
+    def _next(self, site: str) -> Ask | None:
+        ask = super()._next(site)
+        return None if ask is None else replace(ask, wait=self.wait)
+
+
+def test_a_request_of_a_login_waits_as_long_as_it_asks_for(make: MakeWorld) -> None:
+    world = make(PAGES[0], logins=SlowLogins([LOGIN, f"{DOOR}/session"]))
+    world.run()
+    assert hrefs(world) == [ROBOTS, LOGIN, f"{DOOR}/session", PAGES[0]]
+    robots, login, session, _ = [start.at for start in world.starts]
+    assert login - robots == pytest.approx(30.1, abs=0.1)
+    assert session - login == pytest.approx(30.1, abs=0.1)
+
+
+def test_a_wait_of_a_login_ends_on_time(make: MakeWorld) -> None:
+    world = make(PAGES[0], logins=SlowLogins([LOGIN]))
+    world.run(until=5010.0)
+    lifecycle = world.frontier.lifecycle
+    site, due = site_in(world.frontier, PAGES[0]), lifecycle.deadline
+    assert due is not None and 5030.0 <= due <= 5031.0
+    before = world.frontier.owed
+    lifecycle._login.wait_over(site, due - 0.01)
+    assert not site.ready
+    lifecycle._login.wait_over(site, due)
+    assert site.ready and world.frontier.owed == before
+    lifecycle._login.wait_over(site, due)
+    assert len(site.ready) == 1
 
 
 # A login elsewhere.

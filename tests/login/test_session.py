@@ -495,3 +495,10 @@ class SessionMachine(RuleBasedStateMachine):
 
 TestSessionMachine = SessionMachine.TestCase
 TestSessionMachine.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+
+
+def test_the_page_that_shows_the_loss_is_not_among_the_others() -> None:
+    session = logged_in()
+    session.came(url("/1.png"), Standing.UNKNOWN)
+    session.came(url("/2.png"), Standing.UNKNOWN)
+    assert session.lost(url("/1.png")) == [url("/2.png")]

@@ -142,3 +142,11 @@ def test_a_url_of_many_folders_is_looked_up_at_once() -> None:
     assert time.process_time() - began < 0.2
     area.load([], {"a.test/a/a/a/": 1})
     assert area.has(deep)
+
+
+def test_a_seed_that_is_not_of_the_area_takes_no_folder_from_it() -> None:
+    area = SeedArea("prefix")
+    area.add(["http://a.test/x/1"])
+    area.redirect("http://a.test/docs", ["http://a.test/docs/"])
+    assert area.has("http://a.test/x/2") and area.has("http://a.test/docs/1")
+    assert not area.has("http://a.test/other")

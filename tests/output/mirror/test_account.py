@@ -95,3 +95,22 @@ def test_urls_come_in_the_order_in_which_they_ended(account: Account) -> None:
     assert account.urls(Refreshed.NEW, most=1) == ["http://h/c"]
     assert account.moved() == {"http://h/d"}
     assert account.moved(but=(200, 301)) == set()
+
+
+def test_the_counts_of_a_refresh(account: Account) -> None:
+    """Of each kind another number, some with an older copy, and some that robots.txt forbids."""
+    numbers = {
+        Refreshed.NEW: 1, Refreshed.CHANGED: 2, Refreshed.UNCHANGED: 3, Refreshed.GONE: 4,
+        Refreshed.UNLINKED: 5, Refreshed.MOVED: 6, Refreshed.FAILED: 7, Refreshed.OTHER: 8,
+    }  # fmt: skip
+    forbidden = Outcome.FORBIDDEN_ROBOTS
+    for kind, number in numbers.items():
+        for n in range(number):
+            outcome = forbidden if n == 6 else Outcome.SUCCESS
+            account.note(page(f"{kind.value}{n}", outcome), kind, had=n % 2 == 0)
+    for name in ("gone0", "unlinked0", "moved0", "failed1"):
+        account.note_purged(f"http://h/{name}", purged=True)
+    assert account.counts() == {
+        "new": 1, "changed": 2, "unchanged": 3, "gone": 4 + 5 + 6, "purged": 3,
+        "failed": 4 + 7, "refused": 1, "kept": 1 + 4,
+    }  # fmt: skip

@@ -139,3 +139,22 @@ def test_a_disk_that_fails_is_no_file_that_is_missing(
         tree.read("a", 9)
     with pytest.raises(OSError, match="broken"):
         tree.size("a")
+
+
+@pytest.mark.parametrize(
+    ("file", "path"), [("a", "a/x"), ("a/b", "a/b/c/d"), ("a/b/c", "a/b/c/d"), ("a/b", "a/b/c/d/e")]
+)
+def test_a_file_makes_way_for_a_folder(root: Path, file: str, path: str) -> None:
+    """It is named as a whole, from the top of the mirror to itself."""
+    folder, named = open_folder(root), []
+
+    def make_way(at: str) -> None:
+        named.append(at)
+        (root / at).rename(root / "aside")
+
+    tree = Tree(folder, make_way)
+    tree.write(file, b"file")
+    tree.write(path, b"below")
+    os.close(folder)
+    assert named == [file]
+    assert ((root / "aside").read_bytes(), (root / path).read_bytes()) == (b"file", b"below")
