@@ -4,6 +4,7 @@ The guard does not see libcurl, which opens its own sockets. libcurl connects on
 that the crawler's own check allows, and finds no proxy in the environment here.
 """
 
+import gc
 import os
 import signal
 import socket
@@ -67,6 +68,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         quick = [item for item in items if not item.get_closest_marker("slow")]
         files = [list(tests) for _, tests in groupby(slow, key=lambda item: item.path)]
         items[:] = dealt(files, quick, workers)
+
+
+def pytest_collection_finish() -> None:
+    # What is loaded by now stays, so that the collector need not look at it again and again.
+    gc.freeze()
 
 
 def _guard(patch: pytest.MonkeyPatch, name: str) -> None:

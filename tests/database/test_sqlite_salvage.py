@@ -28,7 +28,7 @@ def quiet(what: str, done: int, total: int) -> None:
 
 
 def text(random: Random) -> str:
-    return " ".join(random.choice(WORDS) + str(random.randrange(500)) for _ in range(400))
+    return " ".join(random.choice(WORDS) + str(random.randrange(500)) for _ in range(200))
 
 
 @pytest.fixture(scope="module", name="sound")
@@ -41,7 +41,7 @@ def _sound(tmp_path_factory: pytest.TempPathFactory) -> bytes:
         for start in range(0, 300, 50):
             writer.write([
                 prepared(
-                    url, texts[n % 270], title=f"Page {n % 270}", at=T1, rest=text(random)[:2000],
+                    url, texts[n % 270], title=f"Page {n % 270}", at=T1, rest=text(random)[:1000],
                     links=((urls[(n + 1) % 300], f"way{n}"),), author="J. Doe",
                     body=zstandard.compress(texts[n].encode()) if n % 3 else None,
                 )
