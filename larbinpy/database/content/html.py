@@ -307,7 +307,8 @@ _PARTS = 12
 #: Characters between the links of two authors.
 _LONGEST_AND = 5
 _AUTHOR = '[itemprop="author" i],[rel="author" i]'
-_SHOWN = ("h1", "h2", "h3", "h4", "h5", "h6", "img")
+_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+_SHOWN = (*_HEADINGS, "img")
 _PERMALINKS = "¶§🔗\ufe0e "
 #: The head of most pages is in their first elements; a title after more is one of a drawing.
 _MOST_FIRST_HEADINGS = 10
@@ -385,15 +386,17 @@ _LONGEST_MARKDOWN = 2 * LONGEST_TEXT
 _MARKDOWN = Markdown(
     images=Markdown.Images(mode="ignore"), tables=Markdown.Tables(cell_blocks="text")
 )
-#: What is taken out where it is no code: links without text, as those of images, and tags for what
-#: Markdown cannot say. Each alternative begins with a character, so that `re` passes over all
-#: others; hence there is a line break before the first line.
+#: What is taken out where it is no code: headings and links without text, as those of images, the
+#: second of two line breaks, signs without width, and tags for what Markdown cannot say. Each
+#: alternative begins with a character, so that `re` passes over all others; hence there is a line
+#: break before the first line.
 _UNREAD = re.compile(
     r"(?s)\n[> ]*(?P<fence>`{3,}).*?\n[> ]*(?P=fence)|`(?P<ticks>`*)[^`].*?`(?P=ticks)"
+    r"|\n(?:[> ]*\\|#{1,6} *)(?=\n|\Z)|[\u00ad\u200b\ufeff]"
     r"|\[(?<!\\\[)\s*\]\([^()\s]*\)|</?(?:strong|em|del)>|&#160;|<br>"
 )
-#: What becomes a blank, and the beginning of code, which stays.
-_BLANKS, _CODE = ("&#160;", "<br>"), ("\n", "`")
+#: What becomes a blank.
+_BLANKS = ("&#160;", "<br>")
 #: A class of a program, or around it, that names its language: those of Prism and highlight.js,
 #: of Sphinx, GitHub and Jekyll, of SyntaxHighlighter.
 _LANGUAGE = re.compile(
@@ -417,12 +420,17 @@ def _markdown(texts: Texts, base: str) -> str:
 
 def markdown(node: Node, base: str) -> str:
     """The text of a node as Markdown; its links are resolved against `base`. Changes the node."""
-    for link in node.iter_elements("a"):
+    for link in list(node.iter_elements("a")):
         attributes = link.attrs
         if "title" in attributes:
             del attributes["title"]
         if (link.attr("href") or "")[:11].lower() == "javascript:":
             del attributes["href"]
+        heading = next(link.iter_elements(_HEADINGS), None)
+        if heading is not None:
+            _lead(heading, link)
+    for each in node.select("[style*=white-space],[role=heading],label"):
+        _plain(each)
     for program in node.iter_elements("pre"):
         if language := _language_of(program):
             program.attrs["class"] = f"language-{language}"
@@ -432,9 +440,33 @@ def markdown(node: Node, base: str) -> str:
     return _UNREAD.sub(_read, "\n" + node.to_markdown(_MARKDOWN)).strip()
 
 
+def _lead(heading: Element, link: Element) -> None:
+    """Make a heading the link that is around it, and around more: a link has one line."""
+    inner = Element("a")
+    inner.attrs["href"] = link.attr("href") or ""
+    for each in list(heading.children):
+        inner.append(each)
+    heading.append(inner)
+    link.tag = "div"
+
+
+def _plain(element: Element) -> None:
+    """Write an element as what it is, where it has other tags or styles."""
+    if element.tag == "label":
+        for box in element.select(":scope > [type=checkbox]"):
+            element.insert_before(box)  # a list has those that begin its items
+    elif element.attr("role") == "heading":
+        level = element.attr("aria-level") or ""
+        element.tag = f"h{level}" if level in ("1", "2", "3", "4", "5", "6") else "h2"
+    elif element.tag != "pre":
+        del element.attrs["style"]  # editors write it on all paragraphs, which are no programs
+
+
 def _read(found: re.Match[str]) -> str:
     text = found[0]
-    return text if text.startswith(_CODE) else " " if text in _BLANKS else ""
+    if found.lastgroup:
+        return text
+    return text[:-1].rstrip(" ") if text[-1] == "\\" else " " if text in _BLANKS else ""
 
 
 def _language_of(program: Element) -> str:

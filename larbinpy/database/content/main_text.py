@@ -6,6 +6,7 @@ it made the main text better, on pages of several kinds and in both halves of tw
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from itertools import chain, islice
 from typing import NamedTuple
@@ -97,7 +98,7 @@ _PLAIN = PlainText(bullet="", table_cell_separator=CELL, layout="strict")
 _LARGEST = 0.5
 _FEW = 1000
 #: What is parted from its neighbours.
-_PARTED = ("ul", "ol", "rt", "a", "option", "blockquote", "sup", "math")
+_PARTED = ("ul", "ol", "rt", "a", "option", "blockquote", "sup", "math", "caption")
 #: The end of a text that a raised number belongs to: x, km, 10.
 _POWER = re.compile(r"(?:\b[^\W\d_]{1,3}|[\d)\]}])$|\s$")
 #: Share of the paragraphs that the main text has.
@@ -147,9 +148,19 @@ _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 #: Words of an id for layout: more are those of a heading.
 _LAYOUT = 2
 _SLUG = re.compile(r"[\W_]+")
+#: Parts of a table, and what shows whether it is one, or lays out a page.
+_ROWS = ("tbody", "tr", "td")
+_IN_TABLES = ("th", "thead", "table", "h1", "h2", "h3", "h4", "pre", "p", "ul", "ol")
 #: Numbers of the lines of a program, which highlighters write beside it.
 _LINE_NUMBER = re.compile(r"line-?n|gutter|blob-num|ln-num", re.IGNORECASE)
 _IN_WORD = re.compile(r"[^\W_]{2}", re.ASCII)
+#: Blocks that `to_text` does not part from what is beside them.
+_BLOCKS_IN_LINES = (
+    ":is(a,span,b,strong,em,i,font,label,td,th)"
+    ">:is(div,p,h1,h2,h3,h4,h5,h6,section,article,figure,ul,ol)"
+    ",:is(td,th) :is(div,p,h1,h2,h3,h4,h5,h6,ul,ol)"
+)
+_BLANKS = " \t\r\n"
 _UNPARTED = "pre,code,math,.katex,svg,kbd,h1,h2"
 _DIGITS = re.compile(r"[\s\d]*")
 _KEEPS_LINES = re.compile(r"white-space\s*:\s*(?:pre|break-spaces)", re.IGNORECASE)
@@ -198,11 +209,14 @@ def split(tree: Document) -> Texts:
     aside.extract()  # an element that was in the tree takes others faster
     retagged = _part(body, aside)
     _part_spans(body)
+    _part_blocks(body)
     _shape(body, inline)
     for each in covered:
         _move(each, aside)
     prose = _prune(body, aside)
     node, main = _main(body, prose)
+    if _unfold_layouts(node):
+        main = node.to_text(_PLAIN)
     rest = ""
     if node is not body:
         node.extract()
@@ -234,9 +248,37 @@ def _part(body: Element, aside: Element) -> list[tuple[Element, str]]:
             _raise(each)
         elif tag == "math":
             _show_once(each)
+        elif tag == "caption":
+            _stand_before(each)
         elif tag == "option" or (isinstance(before, Element) and before.tag in ("a", "div")):
             each.tag = "div"
     return retagged
+
+
+def _unfold_layouts(node: Element) -> bool:
+    """Make blocks of tables that lay out a page; whether there are any.
+
+    One has no heads of columns, and in a cell a heading, another table, a program or paragraphs.
+    """
+    found = {each for each in node.iter_elements("table") if _is_layout(each)}
+    rows = [each for each in node.iter_elements(_ROWS) if each.closest("table") in found]
+    for each in chain(found, rows):
+        each.tag = "div"
+    return bool(found)
+
+
+def _is_layout(table: Element) -> bool:
+    paragraphs = Counter[Node | None]()
+    for each in table.iter_elements(_IN_TABLES):
+        if each.tag in ("th", "thead"):
+            return False
+        if each.tag in ("p", "ul", "ol"):
+            paragraphs[each.parent] += len(each.text) >= _PARAGRAPH
+            if paragraphs[each.parent] > 1:
+                return True
+        elif each.tag != "pre" or "\n" in each.text.strip():
+            return True
+    return False
 
 
 def _part_spans(body: Element) -> None:
@@ -255,12 +297,40 @@ def _part_spans(body: Element) -> None:
             each.insert_before(Text(" "))
 
 
+def _part_blocks(body: Element) -> None:
+    """Part blocks within elements of a line, or in cells, from what stands beside them."""
+    for each in body.select(_BLOCKS_IN_LINES):
+        behind = each.next_sibling
+        if behind is not None and _touches(behind, 0):
+            behind.insert_before(Text(" "))
+        before = each.previous_sibling
+        if before is not None and _touches(before, -1):
+            first: Node = each
+            while isinstance(first, Element) and len(first):
+                first = first[0]
+            if isinstance(first, Text):
+                first.data = f" {first.data}"  # blanks before a block are taken out
+
+
+def _touches(beside: Node, end: int) -> bool:
+    """Whether a text, or an element of a line, has no blank at an end of it."""
+    if isinstance(beside, Text):
+        text = beside.data if end == 0 else beside.data.rstrip(_BLANKS)
+        return text != "" and not text[end].isspace()
+    return isinstance(beside, Element) and beside.tag in INLINE
+
+
 def _shape(body: Element, inline: list[Styled]) -> None:
     """Give lines to what has them by its style, and to programs those that elements make."""
     for each, style in inline:
         if "display" in style and each.tag == "span" and _IS_BLOCK.search(style):
             each.tag = "div"
-        elif "white-space" in style and _KEEPS_LINES.search(style) and not _has_blocks(each):
+        elif (
+            "white-space" in style
+            and _KEEPS_LINES.search(style)
+            and "\n" in each.text.strip()
+            and not _has_blocks(each)
+        ):
             each.tag = "pre"
     for program in body.iter_elements("pre"):
         cell = program.closest("td")
@@ -320,6 +390,14 @@ def _raise(element: Element) -> None:
     place.insert_before(Text(" "))
 
 
+def _stand_before(caption: Element) -> None:
+    """Put the caption of a table before it: `to_text` has none."""
+    table = caption.closest("table")
+    if table is not None and table.parent is not None:
+        caption.tag = "div"
+        table.insert_before(caption)
+
+
 def _show_once(math: Element) -> None:
     """Remove the drawing of a formula beside its text."""
     around = math.closest(".katex,mjx-container")
@@ -327,8 +405,6 @@ def _show_once(math: Element) -> None:
         each.extract()
 
 
-#: The text of a formula, hidden because its drawing has none.
-_FORMULA_TEXT = "mjx-assistive-mml"
 #: An element that was taken out, with the one around it and what follows it.
 _Taken = tuple[Element, Node | None, Node | None]
 
@@ -342,10 +418,16 @@ def _remove_hidden(
         for each in list(found(tree, sheets, inline)):
             if opened(each):
                 covered.append(each)
-            elif each.tag != _FORMULA_TEXT:
+            elif not _is_formula(each):
                 taken.append((each, each.parent, each.next_sibling))
                 each.extract()
     return taken
+
+
+def _is_formula(element: Element) -> bool:
+    """Whether an element is no more than the text of a formula, hidden for its drawing has none."""
+    math = next(element.iter_elements("math"), None)
+    return math is not None and element.text.strip() == math.text.strip()
 
 
 def _show_hidden(body: Element, taken: list[_Taken]) -> None:
@@ -447,16 +529,20 @@ def _prune(body: Element, aside: Element) -> Prose:
             and each.closest("body")
             and (each.tag != "header" or not each.closest("article,main"))
         ):
-            if each.tag == "button" and _opens_answer(each):
+            if each.tag == "button" and _stands_in_sentence(each):
+                each.tag = "span"
+            elif each.tag == "button" and _opens_answer(each):
                 each.tag = "span" if each.closest(_QUESTIONS) else "div"
             else:
                 _move(each, aside)
     prose = Prose(body)
     posts = _POSTS if _is_discussion(body, _THREAD) else ()
+    subject = _WORD.findall(" ".join(each.text for each in body.iter_elements("h1")).lower())
     gone = {
         each: name
         for each, name in _named(body)
         if each not in kept
+        and name not in subject
         and name not in posts
         and not _continues_sentence(each)
         and not (name in _BUTTONS and _opens_answer(each))
@@ -509,6 +595,14 @@ def _continues_sentence(element: Element) -> bool:
     return (element.tag in INLINE or "-" in element.tag) and any(
         isinstance(each, Text) and not each.data.isspace()
         for each in (element.previous_sibling, element.next_sibling)
+    )
+
+
+def _stands_in_sentence(button: Element) -> bool:
+    """Whether a button stands between texts of one line."""
+    return all(
+        isinstance(each, Text) and not each.data.isspace()
+        for each in (button.previous_sibling, button.next_sibling)
     )
 
 

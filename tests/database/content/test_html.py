@@ -240,6 +240,30 @@ def test_the_author_is_that_of_the_page_and_not_of_another_story(markup: str) ->
         ("<pre data-lang=go>f</pre>", "```go\nf\n```"),
         ("<pre class='brush: sql;'>f</pre>", "```sql\nf\n```"),
         ("<div class='highlight-default'><pre>f</pre></div>", "```\nf\n```"),
+        (
+            "<a href=/x><h3>A <b>card</b></h3><p>Its text.</p></a>",
+            "### [A **card**](http://a.test/x)\n\nIts text.",
+        ),
+        ("<h2></h2><p>One<h4><img src=i alt=No></h4>", "One"),
+        ("<p>One<br>two<br><br>three", "One  \ntwo  \n\nthree"),
+        ("<blockquote><p><br>One<br><br>two</blockquote>", ">\n> One  \n>\n> two"),
+        ("<p>C:&bsol;<p>&bsol;", "C:\\\\\n\n\\\\"),
+        (
+            "<p>soft&shy;hyphen zero&#8203;width <code>a&shy;b</code>",
+            "softhyphen zerowidth `a\xadb`",
+        ),
+        (
+            "<p><span style='white-space:pre-wrap'>One </span><b style='white-space:pre'>two</b>",
+            "One **two**",
+        ),
+        ("<ul><li><label><input type=checkbox checked> done</label></ul>", "- [x] done"),
+        ("<div role=heading aria-level=3>Three</div><p>x", "### Three\n\nx"),
+        ("<div role=heading>Two</div><p>x", "## Two\n\nx"),
+        (
+            "<table><tr><td><h2>Part</h2><p>One.</p><ul><li>two</ul></table>",
+            "## Part\n\nOne.\n\n- two",
+        ),
+        ("<table><caption>Ships</caption><tr><th>A</table>", "Ships\n\n| A |\n| --- |"),
     ],
 )
 def test_the_main_text_as_markdown(html: str, expected: str) -> None:

@@ -242,6 +242,13 @@ def test_the_parts_of_an_article_and_the_posts_of_a_thread_stay_together() -> No
         ("one<br>two", "one\ntwo"),
         ("<div>one</div>two<div>three</div>", "one\ntwo\nthree"),
         ("<table><tr><td>a<td>b<tr><td>c<td>d</table>", "a b\nc d"),
+        ("<table><caption>Ships</caption><tr><th>a<th>b</table>", "Ships\na b"),
+        ("<a href=1><h4>one</h4><span>two</span></a>", "one two"),
+        ("<b><div>one</div>two</b>", "one two"),
+        ("<table><tr><th>a<td><p>one</p>two<div>three</div>four</table>", "a one two three four"),
+        ("<table><tr><th>one <h4>two</h4><td>x</table>", "one two x"),
+        ("<table><tr><td><div>one<div>two</div><b>three</b></div><td>x</table>", "one two three x"),
+        ("<p>Press <button>Save</button> to go.", "Press Save to go."),
         ("<ul><li>one<li>two</ul>", "one\ntwo"),
         ("<ol><li>one<li>two</ol>", "one\ntwo"),
         ("<dl><dt>term<dd>meaning</dl>", "term\nmeaning"),
@@ -372,6 +379,48 @@ def test_a_formula_is_there_once() -> None:
     named = mathjax.replace("<mjx-container", "<mjx-container class=CtxtMenu_Attached_0", 1)
     for markup in (FORMULA, katex, mathjax, hidden + mathjax, named):
         assert read(f"<p>The area {markup} of the field.").main == "The area x2 of the field."
+
+
+def test_a_formula_that_is_hidden_for_its_drawing_is_text() -> None:
+    """As those of Wikipedia, whose drawing is an image; other hidden text with one is not."""
+    drawing = "<img alt='x^2' aria-hidden=true>"
+    markup = f"<span><span style='display: none'>{FORMULA}</span>{drawing}</span>"
+    assert read(f"<p>The area {markup} of the field.").main == "The area x2 of the field."
+    other = f"<span style='display:none'>Buy {FORMULA}</span>"
+    assert read(f"<p>The area {other} of the field.").main == "The area of the field."
+
+
+@pytest.mark.parametrize(
+    ("cell", "expected"),
+    [
+        ("<h2>Part</h2><p>One.<p>Two.", "Part\nOne.\nTwo."),
+        ("<pre>one\n  two</pre>", "one\n  two"),
+        ("<table><tr><th>a<th>b<tr><td>c<td>d</table>", "a b\nc d"),
+    ],
+)
+def test_tables_that_lay_out_a_page_are_none(cell: str, expected: str) -> None:
+    assert read(f"<table><tr><td>side<td>{cell}</table>").main == f"side\n{expected}"
+
+
+def test_tables_with_heads_of_columns_are_tables() -> None:
+    cells = "<tr><td>The <h4>ferry</h4><td>sails"
+    assert (
+        read(f"<table><tr><th>Ship<th>State{cells}</table>").main == "Ship State\nThe ferry sails"
+    )
+
+
+def test_a_caption_of_a_table_that_a_drawing_of_a_formula_has() -> None:
+    drawing = "<div aria-hidden=true><table><caption>Ships</caption><tr><td>a</table></div>"
+    found = read(f"<p>One<div class=katex><math><mi>x</mi></math>{drawing}</div>")
+    assert found.main == "One\nx"
+
+
+def test_a_name_of_the_subject_costs_no_place() -> None:
+    gdpr = (
+        "<section class=gdpr-intro><p>What it asks of a small harbour, and of its boats.</section>"
+    )
+    assert "small harbour" in read(f"<h1>The GDPR at sea</h1>{STORY}{gdpr}").main
+    assert "small harbour" in read(f"<h1>The law at sea</h1>{STORY}{gdpr}").rest
 
 
 def test_a_declarative_shadow_root_is_text_with_its_slots() -> None:
