@@ -297,7 +297,6 @@ def _in_parts(
     with suppress(sqlite3.Error, MemoryError):
         # Without its key no column can be read.
         found = base.execute(f"SELECT {key} FROM {table} WHERE {key} = ?", (at,)).fetchone()
-        row[key] = None if found is None else found[0]
         for name in names if found is not None else ():
             with suppress(sqlite3.Error, MemoryError):
                 asked = base.execute(f"SELECT {name} FROM {table} WHERE {key} = ?", (at,))

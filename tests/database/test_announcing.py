@@ -233,3 +233,19 @@ def test_a_sitemap_that_is_gone_is_looked_at_at_last(
     assert at(2) < row("due", MAP) < at(20)
     writer.write([Gone(MAP, at(2), 410)])
     assert row("due", MAP) == at(22)
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_dates_of_a_site_that_is_not_trusted_are_no_evidence(
+    writer: Writer, database: Database, row: Callable[..., Any], trusted: bool
+) -> None:
+    """Its pages are due as they would be without dates, and so is what announces them."""
+    writer.write([prepared(A, "one", at=at(1)), prepared(B, "one", at=at(1))])
+    database.execute("UPDATE host SET contradicted = ?", 0 if trusted else 50)
+    database.execute("UPDATE page SET due = ?", at(30))
+    writer.write([sitemap(11, a=at(10)), prepared(C, "one", at=at(11, 9))])
+    assert row("due") == at(10 if trusted else 30)
+    assert (row("due", MAP) == row("due", C)) is not trusted
+    writer.write([prepared(A, "new", at=at(11)), prepared(B, "new", at=at(11))])
+    assert (row("exposure") == row("exposure", B)) is not trusted
+    assert (row("exposure") == DAY) is trusted

@@ -11,6 +11,7 @@ import pytest
 from larbinpy.database.base import DatabaseError, Unavailable
 from larbinpy.database.finder import DatabaseFinder
 from larbinpy.database.maintenance import rebuild, verify
+from larbinpy.database.sqlite.file import Damaged, FileWriting, sqlite_errors
 from larbinpy.database.writer import Writer
 from larbinpy.storage.spool import Position
 from tests.support.databasepages import prepared
@@ -109,3 +110,34 @@ def test_a_lock_on_a_file_that_its_holder_just_removed_does_not_count(
         assert locks.exists()
         with pytest.raises(Unavailable, match="in use"):
             Writer(str(path))
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "kind", "says"),
+    [
+        (sqlite3.SQLITE_CORRUPT, "malformed", Damaged, "malformed"),
+        (sqlite3.SQLITE_CORRUPT | 1 << 8, "malformed", Damaged, "malformed"),
+        (sqlite3.SQLITE_NOTADB, "no database", Damaged, "no database"),
+        (0, "Could not decode to UTF-8: secret", Damaged, "a text that is not UTF-8"),
+        (sqlite3.SQLITE_ERROR, "no such table", Unavailable, "it.db: no such table"),
+    ],
+)
+def test_errors_of_sqlite(code: int, text: str, kind: type[DatabaseError], says: str) -> None:
+    error = sqlite3.OperationalError(text)
+    if code:
+        error.sqlite_errorcode = code
+    with pytest.raises(DatabaseError) as raised, sqlite_errors("it.db"):
+        raise error
+    assert type(raised.value) is kind
+    assert says in str(raised.value) and "secret" not in str(raised.value)
+
+
+def test_a_durable_transaction_is_synced_and_the_next_is_not(path: Path) -> None:
+    """1 is NORMAL, 2 is FULL."""
+    writing = FileWriting(str(path))
+    with closing(writing):
+        for durable, within in ((False, 1), (True, 2), (False, 1)):
+            with writing.transaction(durable=durable):
+                base = writing._open()
+                assert base.execute("PRAGMA synchronous").fetchone() == (within,)
+            assert base.execute("PRAGMA synchronous").fetchone() == (1,)

@@ -5,7 +5,8 @@ import resource
 import sqlite3
 import zlib
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
+from dataclasses import replace
 from functools import cache
 from math import inf
 from pathlib import Path
@@ -16,7 +17,8 @@ import pytest
 from larbinpy.database.base import AllOf, DatabaseError, Wish
 from larbinpy.database.finder import DatabaseFinder
 from larbinpy.database.preparation import Packed
-from larbinpy.database.ranking import Matches
+from larbinpy.database.ranking import Late, Matches
+from larbinpy.database.sqlite import index as sqlite_index
 from larbinpy.database.sqlite.file import connect
 from larbinpy.database.sqlite.index import FtsIndex, TimeLimit
 from larbinpy.loop.clock import clock
@@ -167,3 +169,62 @@ def test_pages_that_pass_filters_are_listed_or_looked_up(
     base.close()
     assert pages[0] and pages[0] == pages[1]
     assert listings[0] and listings[0] == listings[1]
+
+
+@pytest.mark.parametrize(
+    ("listed", "most", "is_listed", "has_few"),
+    [(9, 9, True, True), (2, 2, True, True), (1, 9, False, False), (9, 1, True, False)],
+)
+def test_of_few_pages_that_pass_filters_all_are_ranked(
+    path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    listed: int,
+    most: int,
+    is_listed: bool,
+    has_few: bool,
+) -> None:
+    """Two pages pass, and are counted, if they are few."""
+    monkeypatch.setattr(sqlite_index, "CANDIDATES", most)
+    with closing(connect(path)) as base:
+        index = FtsIndex(base, TimeLimit(base, clock), query(site="a.test"), clock, listed)
+        assert (index.is_listed, index.has_few) == (is_listed, has_few)
+        found = index.listed(inf)
+        assert found.total == (2 if has_few else most + 1)
+        assert len(index.rows(found.select, found.arguments, inf)) == min(2, most)
+
+
+def test_without_filters_pages_are_not_listed(path: Path) -> None:
+    with closing(connect(path)) as base:
+        index = FtsIndex(base, TimeLimit(base, clock), query("water"), clock)
+        assert not index.is_listed and not index.has_few
+
+
+def test_the_notes_of_a_query_are_in_an_answer_that_was_cut(
+    finder: DatabaseFinder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def late(*_: object) -> None:
+        raise Late
+
+    asked = replace(query("water"), notes=("cut after 9 words",))
+    found = finder.search(asked, Wish())
+    assert (found.notes, found.cut, found.total > 0) == (["cut after 9 words"], False, True)
+    monkeypatch.setattr(finder._base, "index", late)
+    found = finder.search(asked, Wish())
+    assert (found.notes, found.cut, found.total) == (["cut after 9 words"], True, 0)
+
+
+@pytest.mark.parametrize(
+    ("dropped", "begun", "due"),
+    [(None, True, False), (2, False, False), (3, False, True), (0, True, True), (0, False, False)],
+)
+def test_an_index_is_joined_after_a_fifth_of_ten_pages_left(
+    dropped: int | None, begun: bool, due: bool
+) -> None:
+    with closing(sqlite3.connect(":memory:")) as base:
+        base.executescript("CREATE TABLE meta (key, value); CREATE TABLE page (id)")
+        base.execute("INSERT INTO page VALUES (10)")
+        if dropped is not None:
+            base.execute("INSERT INTO meta VALUES ('dropped', ?)", (dropped,))
+        joining = sqlite_index.Joining(base)
+        joining._begun = begun
+        assert joining.is_due is due

@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+from collections.abc import Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from random import Random
@@ -9,6 +10,7 @@ from random import Random
 import pytest
 import zstandard
 
+from larbinpy.database import salvage as salvage_module
 from larbinpy.database.base import DatabaseError, Salvaged, Unavailable, unpacked_text
 from larbinpy.database.finder import DatabaseFinder
 from larbinpy.database.maintenance import rebuild, verify
@@ -383,3 +385,31 @@ def test_rows_that_are_damaged_are_mended_or_left(
         assert [row[0] for row in base.execute(query)] == rows
         assert base.execute("SELECT count(*) FROM content").fetchone() == (found[0],)
     assert verify(str(new), quiet) == []
+
+
+@pytest.mark.parametrize(
+    ("bad", "keys", "come"),
+    [
+        ([], [], [1, 2, 3, 4, 5]),
+        ([], [2, 9], [1, 2, 3, 4, 5]),
+        ([3], range(7), [1, 2, 3, 4, 5]),
+        ([2, 4], range(6), [1, 2, 3, 4, 5]),
+        ([1, 5], [3, 9, 2], [2, 3]),
+        ([1, 2, 3, 4, 5], [1, 7, 4], [1, 4]),
+    ],
+)
+def test_rows_are_read_from_both_ends_and_then_one_by_one(
+    bad: list[int], keys: Sequence[int], come: list[int]
+) -> None:
+    """Of a row that cannot be read whole come the columns that can."""
+    with closing(sqlite3.connect(":memory:")) as base:
+        base.execute("CREATE TABLE it (id INTEGER PRIMARY KEY, text TEXT)")
+        base.executemany(
+            "INSERT INTO it VALUES (?, ?)", [(n, "{" if n in bad else f"{n}") for n in range(1, 6)]
+        )
+        base.execute("CREATE VIEW seen AS SELECT id, id * 2 AS twice, json(text) AS text FROM it")
+        rows = list(salvage_module._rows(base, "seen", "id", ["id", "twice", "text"], keys))
+        assert not list(salvage_module._in_parts(base, "seen", "id", ["id", "text"], 9))
+    texts = [None if n in bad else f"{n}" for n in come]
+    assert sorted((row["id"], row["twice"]) for row in rows) == [(n, 2 * n) for n in come]
+    assert {row["id"]: row["text"] for row in rows} == dict(zip(come, texts, strict=True))

@@ -604,7 +604,7 @@ class Batch:
             return
         missing = min(old.missing or gone.fetched, gone.fetched)
         has_target = gone.target is not None and self._has(gone.target)
-        what = verdict(gone, old.missing and missing, has_target=has_target)
+        what = verdict(gone, missing, has_target=has_target)
         if what is Verdict.IGNORE:
             return
         self._base.execute(
