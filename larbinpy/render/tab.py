@@ -270,7 +270,7 @@ class Tab:
             event(session, values)
 
     def _on_request(self, session: str, values: Values) -> None:
-        if self.visit is not None and self.state is not TabState.IDLE:
+        if self.visit is not None:
             self.visit.pending += 1
             self.visit.requests += 1
             self._asked(self, session, values)

@@ -111,8 +111,10 @@ def test_pages_of_a_site_follow_one_another_in_its_tab(rendering: Rendering) -> 
     assert rendering.renderer.away == 1
     rendering.open()
     (tab,) = rendering.tabs
+    assert rendering.renderer.away == 1
     assert tab.visit is not None and not tab.visit.follows
     rendering.end(tab, "<p>one")
+    assert rendering.renderer.deadline is None
     rendering.put("http://a.test/2")
     assert rendering.tabs == [tab] and tab.visit is not None and tab.visit.follows
     rendering.end(tab, "<p>two")
@@ -122,6 +124,9 @@ def test_pages_of_a_site_follow_one_another_in_its_tab(rendering: Rendering) -> 
     ]
     assert rendering.back[0].rendering is not None and rendering.back[0].rendering.raw == b"raw"
     assert rendering.renderer.describe()["rendered"] == 2
+    assert rendering.renderer.describe()["pages_per_s"] == 0.2
+    rendering.now = 10.1
+    assert rendering.renderer.describe()["pages_per_s"] == 0.0
     assert rendering.renderer.away == 0
 
 
@@ -243,3 +248,40 @@ def test_a_target_is_given_to_the_tab_of_its_context(
     rendering.open()
     rendering.browser.happened("S", "Inspector.targetCrashed", {})
     assert len(rendering.ends) == 1 - calls
+
+
+def test_of_idle_tabs_the_one_that_was_used_longest_ago_is_closed(rendering: Rendering) -> None:
+    rendering.put(*(f"http://{n}.test/" for n in range(TABS)))
+    rendering.open()
+    tabs = list(rendering.tabs)
+    for number in (4, 6, 2):
+        rendering.end(tabs[number], "<p>")
+    for number, used in ((4, 3.0), (6, 1.0), (2, 2.0)):
+        tabs[number].used = used
+    rendering.put("http://new.test/")
+    assert tabs[6].state is TabState.CLOSED
+    assert [tabs[number].state for number in (4, 2)] == [TabState.IDLE] * 2
+    assert [tab.site for tab in rendering.tabs if tab not in tabs] == ["http://new.test"]
+
+
+def test_a_tab_has_a_hundred_pages_and_ends_the_last_one(rendering: Rendering) -> None:
+    rendering.put("http://a.test/1")
+    rendering.open()
+    (tab,) = rendering.tabs
+    tab.pages = 100
+    rendering.step()
+    assert tab.state is TabState.LOADING
+    rendering.end(tab, "<p>")
+    tab.state = TabState.IDLE
+    rendering.renderer._tabs = [tab]
+    rendering.put("http://a.test/2")
+    assert [each.visit for each in rendering.tabs] == [None] * len(rendering.tabs)
+
+
+def test_pages_wait_for_the_browser(rendering: Rendering) -> None:
+    rendering.browser.ready = False
+    rendering.put("http://a.test/")
+    assert rendering.tabs == []
+    rendering.browser.ready = True
+    rendering.step()
+    assert len(rendering.tabs) == 1

@@ -312,7 +312,9 @@ def test_waits_for_answers_do_not_count_but_for_ten_minutes(tabs: Tabs) -> None:
 
 def test_a_page_that_does_not_load_fails(tabs: Tabs) -> None:
     tabs.tab.render(Page(Url(PAGE, 0), Outcome.SUCCESS, status=200), ME, 0.0)
-    tabs.tab.step(30.0)
+    tabs.tab.step(2 * BUDGET + 8.0)
+    assert tabs.ended == []
+    tabs.tab.step(2 * BUDGET + 8.1)
     assert tabs.ended == [(None, "it does not load in time")]
 
 
@@ -419,3 +421,47 @@ def test_a_site_is_told_once_and_again_what_has_changed(tabs: Tabs) -> None:
     tabs.tab._tell(({"userAgent": "you"}, [cookies[0], changed]))
     assert tabs.devtools.count("Emulation.setUserAgentOverride") == 1
     assert tabs.devtools.take("Network.setCookies").values == {"cookies": [changed]}
+
+
+def test_frames_are_no_workers_and_their_documents_not_that_of_the_page(tabs: Tabs) -> None:
+    tabs.load()
+    tabs.given()
+    tabs.tab.attached("F", {"type": "iframe", "targetId": "F"})
+    assert tabs.visit.workers == 0
+    tabs.happen("Page.frameNavigated", frame={"id": "F", "url": PAGE})
+    tabs.happen("Emulation.virtualTimeBudgetExpired", session="F")
+    assert (tabs.state, tabs.devtools.count("Emulation.setVirtualTimePolicy")) == ("RUNNING", 0)
+    own = {"resourceType": "Document", "frameId": "T"}
+    assert tabs.tab.is_own_document(own)
+    assert not tabs.tab.is_own_document({**own, "frameId": "F"})
+    assert not tabs.tab.is_own_document({**own, "resourceType": "Fetch"})
+
+
+def test_a_page_runs_from_its_own_commit(tabs: Tabs) -> None:
+    tabs.tab.render(Page(Url(PAGE, 0), Outcome.SUCCESS, status=200), ME, 0.0)
+    tabs.devtools.take("Emulation.setVirtualTimePolicy")
+    tabs.happen("Page.frameNavigated", frame={"id": "T", "url": "about:blank"})
+    assert tabs.state == "LOADING"
+    tabs.commit()
+    assert (tabs.state, tabs.given()) == ("RUNNING", BUDGET)
+
+
+def test_a_document_that_cannot_be_read_ends_whatever_is_pending(tabs: Tabs) -> None:
+    tabs.load()
+    tabs.round("a", 0.0)
+    tabs.time_over()
+    tabs.returns(SETTLE, ["a", 0])
+    tabs.happen("Fetch.requestPaused", requestId="1", request={"url": "http://a.test/x"})
+    tabs.tab.step(9.0)
+    assert tabs.ended == [(None, "its scripts do not end")]
+
+
+def test_a_tab_that_failed_does_not_open_later(tabs: Tabs) -> None:
+    devtools = DevTools()
+    late: Any = devtools
+    tab = Tab(late, "http://a.test", BUDGET, tabs._asked, tabs._ended, 0.0)
+    devtools.take("Target.createBrowserContext").reply({"browserContextId": "C"})
+    tab.attached("S", {"type": "page", "targetId": "T"})
+    tab.step(30.1)
+    devtools.take("Runtime.runIfWaitingForDebugger").reply({})
+    assert tab.state.name == "CLOSED"
