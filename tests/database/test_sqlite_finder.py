@@ -17,7 +17,7 @@ import pytest
 from larbinpy.database.base import AllOf, DatabaseError, Wish
 from larbinpy.database.finder import DatabaseFinder
 from larbinpy.database.preparation import Packed
-from larbinpy.database.ranking import Late, Matches
+from larbinpy.database.ranking import CANDIDATES, Late, Matches
 from larbinpy.database.sqlite import index as sqlite_index
 from larbinpy.database.sqlite.file import connect
 from larbinpy.database.sqlite.index import FtsIndex, TimeLimit
@@ -171,26 +171,17 @@ def test_pages_that_pass_filters_are_listed_or_looked_up(
     assert listings[0] and listings[0] == listings[1]
 
 
-@pytest.mark.parametrize(
-    ("listed", "most", "is_listed", "has_few"),
-    [(9, 9, True, True), (2, 2, True, True), (1, 9, False, False), (9, 1, True, False)],
-)
-def test_of_few_pages_that_pass_filters_all_are_ranked(
-    path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    listed: int,
-    most: int,
-    is_listed: bool,
-    has_few: bool,
+@pytest.mark.parametrize(("listed", "is_few"), [(9, True), (2, True), (1, False)])
+def test_few_pages_that_pass_filters_are_listed_and_all_ranked(
+    path: Path, listed: int, is_few: bool
 ) -> None:
     """Two pages pass, and are counted, if they are few."""
-    monkeypatch.setattr(sqlite_index, "CANDIDATES", most)
     with closing(connect(path)) as base:
         index = FtsIndex(base, TimeLimit(base, clock), query(site="a.test"), clock, listed)
-        assert (index.is_listed, index.has_few) == (is_listed, has_few)
+        assert index.is_listed is index.has_few is is_few
         found = index.listed(inf)
-        assert found.total == (2 if has_few else most + 1)
-        assert len(index.rows(found.select, found.arguments, inf)) == min(2, most)
+        assert found.total == (2 if is_few else CANDIDATES + 1)
+        assert len(index.rows(found.select, found.arguments, inf)) == 2
 
 
 def test_without_filters_pages_are_not_listed(path: Path) -> None:
