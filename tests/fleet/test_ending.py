@@ -53,3 +53,10 @@ def test_what_is_owed_or_in_an_inbox_begins_anew() -> None:
         assert not ending.proven([DONE, shard])
         assert not ending.proven([DONE, DONE])
         assert ending.proven([DONE, DONE])
+
+
+def test_every_shard_must_be_without_a_commit() -> None:
+    ending = EndProof()
+    assert not ending.proven([DONE, DONE])
+    assert not ending.proven([DONE, DONE._replace(n=8)])
+    assert not ending.proven([DONE._replace(n=8), DONE._replace(n=8)])

@@ -432,3 +432,43 @@ def test_a_loose_shard_is_thinned_out_by_its_next_owner() -> None:
     journal.tidy(journal.cut())
     journal.settle(journal.next_round())
     assert journal.sparse() is None
+
+
+def test_the_sparsest_blocks_are_thinned_out_first_and_sixteen_at_a_time() -> None:
+    """Of twenty blocks of eight lines, six owe one line, seven owe two, and seven owe three."""
+    journal, _ = serving(ShardJournal(lines=8))
+    for k in range(161):
+        origin = journal.put(3, k, f"line {k}")
+        if k % 8 > k // 8 % 3:
+            journal.done(origin)
+    for _ in range(2):
+        round_of(journal)
+    found = journal.sparse()
+    assert found is not None
+    first = found[2]
+    assert [block % 3 for block in first] == [0] * 7 + [1] * 7 + [2] * 2
+    # The others wait for the next round.
+    assert journal.sparse() is None
+    journal.put(3, 161, "line 161")
+    round_of(journal)
+    found = journal.sparse()
+    assert found is not None
+    assert sorted(first + found[2]) == list(range(20))
+
+
+def test_a_shard_whose_sparse_blocks_are_done_meanwhile_is_not_read() -> None:
+    journal, stored = with_stragglers()
+    for origin, _ in serving(ShardJournal(), loaded=stored.parts())[1]:
+        journal.done(origin)
+    for _ in range(2):
+        round_of(journal, stored)
+    assert journal.sparse() is None
+
+
+def test_changes_of_a_dropped_shard_are_in_no_round() -> None:
+    journal, _ = serving(ShardJournal())
+    journal.put(3, 1, "page")
+    journal.withdraw(3)
+    journal.drop(3)
+    assert not journal.has_changes(3)
+    assert journal.next_round().commits == {}

@@ -14,6 +14,8 @@ from larbinpy.crawl.control import Control
 from larbinpy.crawl.fleet.orders import Orders
 from larbinpy.crawl.fleet.steering import FleetControl, Reports, Steering, Work
 from larbinpy.crawl.mode import Mode
+from larbinpy.fleet.board import Board as SeenBoard
+from larbinpy.fleet.board import NodeReport
 from larbinpy.fleet.vault import Away, FleetState, Then
 from tests.support.contexts import make_context
 
@@ -167,6 +169,40 @@ def test_what_a_node_reports() -> None:
         "database": "",
         "input": "127.0.0.1:1976",
     }
+
+
+def test_a_node_waits_for_an_answer_before_it_reports_again() -> None:
+    read: list[Then[Any]] = []
+    board: Any = SimpleNamespace(
+        name="news", read=lambda then, *_: read.append(then), client=SimpleNamespace(trouble="")
+    )
+    node: Any = SimpleNamespace(
+        session="a.1", served=7, lag=0.0, members=1, state=FleetState.RUNNING
+    )
+    counts = {"totals": dict.fromkeys(("success", "pages", "bytes_received", "links"), 0)}
+    totals: Any = SimpleNamespace(counts=lambda: counts | {"outcomes": {}, "known": {"sites": 0}})
+    stats: Any = SimpleNamespace(rates=lambda: {"success": 0.0, "bytes": 0.0})
+    work = Work(totals, stats, str, int, int, int, int)
+    reports = Reports(board, node, Config(shards=64))
+    for second in range(10):
+        reports.step(work, float(second))
+    assert (len(read), reports.alive, reports.describe(50)["nodes"]) == (1, {}, [])
+    assert reports.describe(50)["left"] == 0
+
+    status = {"session": "a.1", "shards": 7}
+    others = {"b": NodeReport(1.0, {"session": "b.1", "shards": 30}), "c": NodeReport(900.0, {})}
+    seen = SeenBoard(
+        FleetState.RUNNING, {"a.1": 1, "b.1": 1}, {"a": NodeReport(0.5, status)} | others, 50, 20
+    )
+    read.pop()(seen)
+    assert reports.alive == {"a": "a.1", "b": "b.1"}
+    shown = reports.describe(50)
+    assert [(each["name"], each["alive"], each["age_s"]) for each in shown["nodes"]] == [
+        ("a", True, 0.5), ("b", True, 1.0), ("c", False, 900.0),
+    ]  # fmt: skip
+    assert (shown["left"], shown["shards_served"], shown["shards_of_all"]) == (20, 37, 64)
+    reports.step(work, 10.0)
+    assert len(read) == 1
 
 
 def test_seeds_do_not_pile_up_while_redis_is_away() -> None:

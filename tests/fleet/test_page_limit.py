@@ -1,5 +1,7 @@
 """limitPage of the whole crawl, as a node draws its share of it."""
 
+from typing import Any
+
 import pytest
 
 from larbinpy.crawl.fleet.steering import PageLimit
@@ -101,3 +103,21 @@ def test_pages_of_the_runs_before_count() -> None:
     node.go(10.0)
     assert node.fetched == 15
     assert node.pages.left == 0
+
+
+def test_what_a_share_is_drawn_for() -> None:
+    """First the transfers that run and one page; then, of much that is left, for each handle."""
+    node = Node(100_000)
+    drawn: list[int] = []
+    draw = node.board.draw
+
+    def noted(share: str, total: int, then: Any) -> None:
+        drawn.append(total)
+        draw(share, total, then)
+
+    node.board.draw = noted  # type: ignore[method-assign]
+    for tenth in range(1, 20):
+        node.page_limit.step(0, 3, 20, 1, tenth / 10)
+        node.engine.step(tenth / 10)
+        node.board.step()
+    assert drawn == [4, 70]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from larbinpy.crawl.fleet.frontier import FULL_DEPTH, Seeding, post_all
+from larbinpy.crawl.fleet.frontier import AGAIN, FULL_DEPTH, Seeding, post_all
 from larbinpy.fleet.board import AreaLog
 from larbinpy.fleet.journal import unpack
 from larbinpy.fleet.vault import Away, FleetState, Then
@@ -115,3 +115,16 @@ def test_views_are_seeds_where_pages_are_rendered(views: bool, href: str) -> Non
     seeding.step()
     board.take()
     assert board.seeds == [href]
+
+
+def test_a_seed_keeps_how_it_is_to_be_fetched() -> None:
+    board = Board()
+    seeding = seeding_at(board)
+    seeding.add("http://a.test/", depth=3, priority=True, again=True, label="news")
+    seeding.step()
+    [line] = [line for letter in board.posted[0][0].values() for line in unpack(letter)]
+    url = decode(line.removeprefix(AGAIN))
+    assert line.startswith(AGAIN)
+    assert (url.href, url.depth, url.priority, url.seed, url.label) == (
+        *("http://a.test/", 3, True, True, "news"),
+    )

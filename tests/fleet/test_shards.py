@@ -37,3 +37,8 @@ def test_the_shard_of_a_site_is_that_of_its_host() -> None:
     for _ in range(2):
         assert of_site("https://docs.python.org:8443") == 831
         assert of_site("http://[2001:db8::1]:80") == shard_of("[2001:db8::1]", 1024)
+
+
+def test_versions_agree_about_the_shards_of_nodes() -> None:
+    """Those of one crawl may be of two versions while it is updated."""
+    assert Shares(12).of(["a", "b"]) == {"a": {2, 5, 7, 8, 10, 11}, "b": {0, 1, 3, 4, 6, 9}}
