@@ -421,3 +421,15 @@ def test_shadow_roots_of_the_document_are_open(sent: bytes, given: bytes) -> Non
     desk.page.body = sent
     assert desk.ask(PAGE, "Own") == (200, given)
     assert desk.page.body == sent
+
+
+def test_what_is_posted_is_sent_each_time_and_its_reply_given_to_nobody_else() -> None:
+    desk = Desk(render_post=True)
+    for body in ("a", "b", "b"):
+        desk.ask("http://a.test/api", method="POST", postData=body)
+    bodies = [url.purpose.ask.body for url in desk.asked if url.purpose.ask is not None]
+    assert bodies == [b"a", b"b", b"b"]
+    desk.arrive(desk.asked[1], body=b"of b", cache_control="max-age=60")
+    assert desk.tab.answers == [("http://a.test/api", (200, b"of b"))]
+    desk.ask("http://a.test/api", method="POST", postData="b")
+    assert len(desk.asked) == 4
