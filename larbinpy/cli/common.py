@@ -203,7 +203,7 @@ def all_commands(context: click.Context) -> click.Group:
     return group
 
 
-def going_on(given: Given, folder: str | os.PathLike[str]) -> Given:
+def going_on(given: Given, folder: str | os.PathLike[str], *, says: bool = True) -> Given:
     """`given`, and what the runs before were given whose state is in `folder`; says that.
 
     Raises StateError, ConfigError.
@@ -215,7 +215,7 @@ def going_on(given: Given, folder: str | os.PathLike[str]) -> Given:
     if earlier is None:
         return given
     merged, besides = given.over(earlier), given.beside(earlier)
-    if besides:
+    if besides and says:
         complain(f"given earlier: {', '.join(besides)}; --set changes that")
     return merged
 

@@ -14,6 +14,7 @@ from larbinpy.cli.common import (
     config_options,
     file_option,
     folders,
+    going_on,
     join_of,
     join_option,
     load_config,
@@ -22,7 +23,7 @@ from larbinpy.cli.common import (
     plain_errors,
     state_option,
 )
-from larbinpy.config import Config, ConfigError
+from larbinpy.config import Config, ConfigError, Given
 from larbinpy.config.patterns import HostPattern
 from larbinpy.console.terminal.client import follow_log as follow_files
 from larbinpy.console.terminal.layout import laid_out
@@ -213,9 +214,9 @@ def explain(
 
     STATE_DIR is the stateDir of a crawl [that of the configuration]. A crawl that runs is asked
     itself. Of one that does not, the state is read and not changed; its rules
-    are those of the configuration. Before the first crawl, the configuration alone answers, so that
-    rules can be tried; stay and lockSite then go by its startUrl. In a crawl on Redis, the node
-    that has the host of the URL is asked.
+    are those of the configuration that it had. Before the first crawl, the configuration alone
+    answers, so that rules can be tried; stay and lockSite then go by its startUrl. In a crawl on
+    Redis, the node that has the host of the URL is asked.
     """
     with plain_errors():
         state_dir = state_dir or state
@@ -228,11 +229,11 @@ def explain(
             if not answer["ok"]:
                 sys.exit(_UNANSWERED)
             return
-        config = load_config(config_file, settings, allow_private)
-        if state_dir is not None:
-            config = replace(config, state_dir=state_dir)
-        if of_nodes(Path(config.state_dir)):
-            raise UserError(f"{config.state_dir}: a crawl by nodes; {_how_to_ask(config)}")
+        given = Given.by(config_file, settings, allow_private)
+        folder = given.config().state_dir if state_dir is None else state_dir
+        config = replace(_as_it_ran(given, folder), state_dir=folder)
+        if of_nodes(Path(folder)):
+            raise UserError(f"{folder}: a crawl by nodes; {_how_to_ask(config)}")
         # Here, since a crawl by nodes answers itself.
         from larbinpy.crawl.control import explain_planned, explain_stopped
 
@@ -250,6 +251,15 @@ def explain(
             answer |= in_database(config.content_database, answer["url"])
         reply = json.dumps(answer)
         sys.stdout.write(f"{reply}\n" if as_json else laid_out("explain", reply))
+
+
+def _as_it_ran(given: Given, folder: str) -> Config:
+    """The configuration `given`, and what the crawl in `folder` was given besides."""
+    try:
+        return going_on(given, folder, says=False).config()
+    except ConfigError:
+        # The file that it was given is not here, or has an error now.
+        return given.config()
 
 
 def _how_to_ask(config: Config) -> str:

@@ -101,6 +101,19 @@ def test_explain_answers_about_a_stopped_crawl(stopped: Stopped) -> None:
     assert (unknown["state"], unknown["seen"]) == ("never seen", False)
 
 
+def test_explain_knows_the_options_that_a_stopped_crawl_had(stopped: Stopped) -> None:
+    world = stopped.world
+    rules = world.folder / "rules.conf"
+    rules.write_text(f"{(world.folder / 'larbin.conf').read_text()}reject **.pdf\n")
+    assert stopped.explain("/a.pdf")["state"] == "never seen"
+    world.finish(world.crawl("--resume", "-c", "rules.conf", "--set", "reject=**.mp3"))
+    for path, rule in (("/a.pdf", "reject **.pdf"), ("/a.mp3", "reject **.mp3")):
+        assert stopped.explain(path)["rule"] == rule
+    assert stopped.explain("/a.png", "--set", "reject=**.png")["rule"] == "reject **.png"
+    rules.unlink()
+    assert stopped.explain("/a.pdf")["state"] == "never seen"
+
+
 def test_explain_names_the_hours_of_a_stopped_crawl(stopped: Stopped) -> None:
     hours = stopped.explain("/29", "-c", "larbin.conf", "--set", "hours=22:00-06:00")
     assert hours["why"].endswith("its site is asked between 22:00 and 06:00 only (hours)")
