@@ -390,6 +390,15 @@ _PAGE = re.compile(
     rb"section|header|nav|video|audio|svg|button|input|canvas|object|embed)[ \t\n\f\r>/])",
     re.IGNORECASE | re.DOTALL,
 )
+#: A text with elements in it, or of mere words: what scripts and sheets have from the beginning on
+#: is missing.
+_PROSE = re.compile(
+    rb"(?:\xef\xbb\xbf)?+(?:[^<>=;{}()\[\]\"'`]|\b'\b)*+(?:<[a-z]|\Z)", re.IGNORECASE
+)
+#: Names of pages, of programs that make pages or anything else, and those without ending.
+_NAMES = re.compile(
+    r"(?:[^.]*+|.*\.(?:(?P<page>[xs]?html?)|php\d?|aspx?|jspx?|cgi|cfm|do))\Z", re.I
+)
 _SCRIPT = re.compile(r"(?:text|application)/(?:x-)?(?:java|ecma)script")
 
 
@@ -586,8 +595,16 @@ def type_of(page: Page) -> str:
     if _is_json(body):
         return "application/json"
     # A script or the like that has the default type of its server.
-    is_other = page.url.requisite and body.strip() and not _PAGE.match(body)
+    is_other = page.url.requisite and body.strip() and not _is_page(page)
     return "" if is_other or _is_binary(body) else kind
+
+
+def _is_page(page: Page) -> bool:
+    """Whether a body labelled as HTML is that of a frame: it begins so, or is called so."""
+    if _PAGE.match(page.body):
+        return True
+    named = _NAMES.match(page.url.href.partition("?")[0].rpartition("/")[2])
+    return named is not None and bool(named["page"] or _PROSE.match(page.body))
 
 
 def _xml_type(page: Page) -> str:

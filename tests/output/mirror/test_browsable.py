@@ -28,6 +28,7 @@ from larbinpy.output.mirror.paths import Spelling, original_of
 from larbinpy.output.modes import open_outputs
 from larbinpy.output.plug import Outputs
 from larbinpy.page import Outcome, Page
+from larbinpy.parse import Form, form_of
 from larbinpy.url import Url, canonical
 from tests.output.mirror.test_mirror import killed_at, near_urls, victim
 from tests.support.contexts import make_context
@@ -255,6 +256,29 @@ def test_what_is_no_page_by_its_bytes_is_none(
 ) -> None:
     write(tmp_path, page("http://h/b.html", body, type_))
     assert (tmp_path / path).read_bytes() == body
+
+
+@pytest.mark.parametrize(
+    ("url", "body", "is_page"),
+    [
+        ("http://h/f.html", "Hello <a href=/>home</a>", True),
+        ("http://h/f.html", "1", True),
+        ("http://h/f.html?x", "f(a) = <a href=/>b</a>", True),
+        ("http://h/f.php", "It's here: <img src=/>", True),
+        ("http://h/f", "Hello <li><a href=/>home</a>", True),
+        ("http://h/", "Hello", True),
+        ("http://h/f.php", "write('<a href=/>')", False),
+        ("http://h/f", "a = b < c; d = '<a href=/>'", False),
+        ("http://h/f.vtt", "WEBVTT <a href=/>", False),
+        ("http://h/f.js", "Hello <a href=/>home</a>", False),
+    ],
+)
+def test_what_a_frame_shows_is_a_page_without_the_tags_of_one(
+    url: str, body: str, *, is_page: bool
+) -> None:
+    framed = page(url, body, "text/html")
+    framed.url = replace(framed.url, requisite=True)
+    assert (form_of(framed) is Form.HTML) is is_page
 
 
 def test_what_is_no_page_by_its_place_is_none(tmp_path: Path) -> None:
