@@ -7,7 +7,9 @@
 /* By the first letter; an empty entry ends each row. */
 static const Element ELEMENTS[26][16] = {
     ['a' - 'a'] = {NAMED("a", ANCHOR, SHAPE), NAMED("area", ANCHOR, VOID), NAMED("audio", RARE, 0),
-                   NAMED("applet", RARE, 0),
+                   NAMED("applet", RARE, 0), NAMED("amp-img", RARE, 0),
+                   NAMED("amp-anim", RARE, 0), NAMED("amp-video", RARE, 0),
+                   NAMED("amp-audio", RARE, 0), NAMED("amp-iframe", RARE, 0),
                    NAMED("animate", PLAIN_ELEMENT, SHAPE),
                    NAMED("animatemotion", PLAIN_ELEMENT, SHAPE),
                    NAMED("animatetransform", PLAIN_ELEMENT, SHAPE)},

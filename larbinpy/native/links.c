@@ -617,6 +617,8 @@ static Status svg_tag(Scan *scan, const Page *page, const Tag *tag)
 ** imports others; true in case of doubt. */
 static bool may_link(const Tag *tag, Text text)
 {
+    if (has_bytes(text, "Worker("))
+        return true;
     if (!has(tag, TYPE) || !text.size)
         return false;
     Text type = tag->value[TYPE];
@@ -632,7 +634,7 @@ static Status pass_raw_text(Scan *scan, Page *page, const Tag *tag, const Elemen
     Text text = raw_text(page, element->name);
     Role role = element->role;
     /* After both, the standard takes "</script" for a part of the script. */
-    if (role == SCRIPT && has_word(text, "<!--") && has_word(text, "<script"))
+    if (role == SCRIPT && has_bytes(text, "<!--") && has_word(text, "<script"))
         return LEFT;
     bool has_links = role == SCRIPT     ? may_link(tag, text)
                    : role == STYLES     ? has_common(tag) || has_lazy(tag) || may_have_urls(text)

@@ -19,7 +19,7 @@ bool has_word(Text text, const char *word)
 {
     const char *end = text.at + text.size;
     for (const char *at = text.at; at < end; at++)
-        if (begins(at, end, word))
+        if ((*at | 0x20) == (*word | 0x20) && begins(at, end, word))
             return true;
     return false;
 }
@@ -28,6 +28,16 @@ static const char *find(const char *at, const char *end, char c)
 {
     const char *found = memchr(at, c, (size_t)(end - at));
     return found ? found : end;
+}
+
+bool has_bytes(Text text, const char *bytes)
+{
+    const char *end = text.at + text.size;
+    size_t size = strlen(bytes);
+    for (const char *at = text.at; (at = find(at, end, *bytes)) < end; at++)
+        if ((size_t)(end - at) >= size && !memcmp(at, bytes, size))
+            return true;
+    return false;
 }
 
 /* The first byte after `c`, or the end. */

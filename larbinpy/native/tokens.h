@@ -50,6 +50,9 @@ Text raw_text(Page *page, const char *word);
 /* Whether `word` occurs in `text`, in any case of ASCII. */
 bool has_word(Text text, const char *word);
 
+/* As `has_word`, in this spelling alone. */
+bool has_bytes(Text text, const char *bytes);
+
 static inline char lower(char c)
 {
     return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;

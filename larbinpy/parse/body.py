@@ -14,7 +14,7 @@ which pages are ordinary. The scan reads the frequent elements itself; for the o
 
 import json
 import re
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from enum import Enum
@@ -395,6 +395,8 @@ _PAGE = re.compile(
 _PROSE = re.compile(
     rb"(?:\xef\xbb\xbf)?+(?:[^<>=;{}()\[\]\"'`]|\b'\b)*+(?:<[a-z]|\Z)", re.IGNORECASE
 )
+#: What scripts have that load others.
+_LOADING = (b"import", b"export", b"Worker(", b"createElem(doc, tag, ")
 #: Names of pages, of programs that make pages or anything else, and those without ending.
 _NAMES = re.compile(
     r"(?:[^.]*+|.*\.(?:(?P<page>[xs]?html?)|php\d?|aspx?|jspx?|cgi|cfm|do))\Z", re.I
@@ -425,7 +427,7 @@ def read_body(page: Page, out: Collector) -> _Steps:
     if _is_text_sitemap(page):
         read = _read_sitemap if is_xml(body) and is_sitemap(page) else _read_text
         return (yield from read(page, out))
-    return _read_script(body, out) if _SCRIPT.fullmatch(kind) else None
+    return _read_script(page, out) if _SCRIPT.fullmatch(kind) else None
 
 
 def may_link(page: Page) -> bool:
@@ -516,14 +518,15 @@ def _read_css(body: bytes, charset: str | None, out: Collector) -> str:
     return name
 
 
-def _read_script(body: bytes, out: Collector) -> str | None:
-    """Add the modules that a script imports before it runs, and the indexes of Javadoc's search."""
-    found: Iterable[str] = ()
-    if b"import" in body or b"export" in body:
-        found = grammars.imports(body.decode("utf-8", "replace"))
-    elif b"createElem(doc, tag, " in body:
-        found = grammars.javadoc_indexes(body.decode("utf-8", "replace"))
-    for reference in found:
+def _read_script(page: Page, out: Collector) -> str | None:
+    """Add the modules and workers that a script loads, and the indexes of Javadoc's search."""
+    body = page.body
+    if not any(sign in body for sign in _LOADING):
+        return None
+    script = body.decode("utf-8", "replace")
+    found = [*grammars.imports(script), *grammars.parts_of_worker(script)]
+    started = (resolve(each, page.url.via or page.url.href) for each in grammars.workers(script))
+    for reference in chain(found, grammars.javadoc_indexes(script), filter(None, started)):
         out.add(reference, Kind.REQUISITE)
     return None
 

@@ -334,8 +334,11 @@ def _add(reference: str, kind: Kind, out: Collector) -> None:
 
 
 def read_script(script_type: str | None, text: str, out: Collector) -> None:
-    """Add what the text of a <script> names: images of JSON-LD, modules that it imports."""
+    """Add what the text of a <script> names: images of JSON-LD, modules, workers."""
     kind = "" if script_type is None else script_type.strip().lower()
+    if _WORKER in text and (kind in ("", "module") or kind.endswith("javascript")):
+        for reference in workers(text):
+            out.add(reference, Kind.REQUISITE)
     if kind == "application/ld+json":
         read_json(text, out)
     elif kind == "module":
@@ -373,6 +376,22 @@ def imports(script: str, modules: Mapping[str, str] = MappingProxyType({})) -> I
             yield reference
 
 
+_WORKER = "Worker("
+_STARTING = re.compile(r"\bnew\s++(?:Shared)?Worker\(\s*+([\"'`])([^\"'`\\\n$]{1,2000})\1\s*+[,)]")
+_PARTS = re.compile(r"\bimportScripts\(([^()]{1,8000}+)\)")
+_QUOTED = re.compile(r"([\"'])([^\"'\\\n]{1,2000})\1")
+
+
+def workers(script: str) -> list[str]:
+    """The references of the workers that a script starts, which are relative to its page."""
+    return [found[2] for found in _STARTING.finditer(script)]
+
+
+def parts_of_worker(script: str) -> list[str]:
+    """The references of the scripts that a worker loads."""
+    return [part[2] for found in _PARTS.finditer(script) for part in _QUOTED.finditer(found[1])]
+
+
 def specifiers(script: str) -> Iterator[str]:
     """What a module's static imports name, in order: what it cannot run without."""
     end = 0
@@ -393,8 +412,11 @@ def _loaded_later(script: str) -> Iterator[str]:
         return
     for found in _LATER.finditer(script):
         # Without an ending it is the name of a module, or of a type.
-        if "." in found["name"].rpartition("/")[2]:
-            yield found["name"]
+        name = found["name"]
+        if "." in name.rpartition("/")[2]:
+            # Without a map: it is a reference, whatever it begins with.
+            is_bare = found["new"] and ":" not in name and name[0] not in "./"
+            yield f"./{name}" if is_bare else name
 
 
 def _mapped(specifier: str, modules: Mapping[str, str]) -> str:

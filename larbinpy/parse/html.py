@@ -265,6 +265,9 @@ READERS: dict[str, Reader] = {tag: _plain(pairs) for tag, pairs in _PLAIN.items(
     "input": _input,
     "meta": _meta,
 }
+#: Elements of AMP, which its script replaces by those of HTML.
+READERS |= {f"amp-{tag}": READERS[tag] for tag in ("img", "video", "audio", "iframe")}
+READERS["amp-anim"] = _img
 
 
 # One selector walks the tree once; a walk costs as much as reading all elements found. A list

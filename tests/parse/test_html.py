@@ -1,6 +1,7 @@
 """Links of HTML pages: which, of what kind, in which order."""
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -113,7 +114,27 @@ def kinds(markup: str, agent: str = "larbinpy") -> list[tuple[str, str]]:
             "new URL('./no.js', b); /** {import('./no.ts').Type} */ import('./no')</script>",
             [("x.js", "REQUISITE"), ("y.js", "REQUISITE")],
         ),
+        ("<script type=module>new URL('x.js', import.meta.url)</script>", [("x.js", "REQUISITE")]),
+        (
+            "<script>new Worker('x.js');new SharedWorker(\"y.js\", {name: 'no'});"
+            "new Worker(no);new Worker('data:,');newWorker('no')</script>",
+            [("x.js", "REQUISITE"), ("y.js", "REQUISITE")],
+        ),
+        (
+            "<script type=text/javascript>new Worker('x.js')</script>"
+            "<script type=module>new Worker('y.js')</script>"
+            "<script type=text/template>new Worker('no.js')</script>",
+            [("x.js", "REQUISITE"), ("y.js", "REQUISITE")],
+        ),
         ("<script type=importmap>[{</script><script type=importmap>[]</script>", []),
+        (
+            "<amp-img src=x srcset='y 2x'></amp-img><amp-video src=z poster=p></amp-video>"
+            "<amp-audio src=a></amp-audio><amp-iframe src=f></amp-iframe><amp-anim src=n>",
+            [
+                *(("x", "IMAGE"), ("y", "IMAGE"), ("z", "REQUISITE"), ("p", "IMAGE")),
+                *(("a", "REQUISITE"), ("f", "SHOWN"), ("n", "IMAGE")),
+            ],
+        ),
         ("<noframes><body><a href=x>1</a></noframes>", [("x", "PAGE")]),
         (
             "<applet codebase=c archive='x.jar, /y.jar'></applet><bgsound src=s><isindex action=i>",
@@ -416,6 +437,7 @@ def _ascii(urls: set[str]) -> set[str]:
         ("a.import '/x.js';$import'/y.js';// import\nfoo('./z.js')", ""),
         ("import('./x.js');import.meta.url;'./y.js';let exports = './z.js'", "dir/x.js"),
         ("import/**/ './x.js'", ""),
+        ("importScripts('x.js', '/y.js');importScripts(no)", "dir/x.js y.js"),
         ("export {a,b}from\n'/x.js';import d,{c}from'./y.mjs'", "x.js dir/y.mjs"),
         (
             "function l(doc, tag) {createElem(doc, tag, 'x.js'); createElem(doc, tag, '/y.js')}",
@@ -430,8 +452,16 @@ def test_what_a_script_needs(script: str, expected: str) -> None:
         assert found == expected.split()
 
 
+def test_a_worker_is_relative_to_the_page_of_its_script() -> None:
+    made = page(b"new Worker('x.js');new Worker('/y.js')", "text/javascript")
+    made.url = replace(made.url, via="http://h.example/a/page")
+    found = [link.url for link in read(made, "x").links]
+    assert found == ["http://h.example/a/x.js", "http://h.example/y.js"]
+
+
 def test_a_hostile_script_takes_no_time() -> None:
-    for part in ("import ", "import{", "import'", "export*"):
+    parts = ("import ", "import{", "import'", "export*", "importScripts(", "new Worker('")
+    for part in parts:
         script = part * 200_000
         began = time.process_time()
         read(page(script.encode(), "text/javascript"), "x")

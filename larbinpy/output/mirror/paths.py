@@ -309,12 +309,13 @@ def _ending(name: str, media_type: str) -> str:
     endings = _ENDINGS.get(media_type)
     if endings is not None:
         return "" if name.lower().endswith(endings) else endings[0]
-    if _HAS_ENDING.search(name) and not _PAGES.search(name):
+    own = _USUAL.get(media_type, ())
+    if name.lower().endswith(own) or (_HAS_ENDING.search(name) and not _PAGES.search(name)):
         return ""
     if media_type == _TEXT:
         is_bare = name != INDEX.partition(".")[0] and not _PAGES.search(name)
         return "" if is_bare else ".txt"
-    return _USUAL.get(media_type, (".bin" if _PAGES.search(name) else "",))[0]
+    return (own or (".bin" if _PAGES.search(name) else "",))[0]
 
 
 def _spelled(name: str, spelling: Spelling, *, lower_case: bool) -> str:

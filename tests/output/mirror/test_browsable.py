@@ -196,6 +196,7 @@ def test_links_to_redirects_lead_to_their_targets(tmp_path: Path) -> None:
         ("http://h/LICENSE", "text/plain", "h/LICENSE"),
         ("http://h/v1.2", "application/json", "h/v1.2.json"),
         ("http://h/photo.jpeg", "image/png", "h/photo.jpeg"),
+        ("http://h/site.webmanifest", "application/manifest+json", "h/site.webmanifest"),
     ],
 )
 def test_names_end_as_browsers_and_servers_expect(
