@@ -222,6 +222,7 @@ _LEFT_OUT = {
     "elsewhere": "they are on pages of other hosts, which were fetched for one page alone",
     "nofollow": "their pages ask not to follow them (nofollow); robotsMeta off follows them",
     "scripts": "they have hardly any text or links beside scripts; --render runs these",
+    "asking": "their scripts ask the site for data, as only it has; --render keeps what they draw",
     "rendering": "the browser failed, so they are kept as they were sent; larbinpy log says why",
     "renderPost": "their scripts may ask for their text by POST; renderPost lets them",
     "noindex": "they ask not to be indexed (noindex); robotsMeta off keeps them",
@@ -238,7 +239,9 @@ _LEFT_OUT = {
 }
 
 #: Those of them that are reasons why pages were left out, wholly or in part.
-_OF_PAGES = frozenset({"noindex", "specificSearch", "cut", "scripts", "rendering", "renderPost"})
+_OF_PAGES = frozenset(
+    {"noindex", "specificSearch", "cut", "scripts", "asking", "rendering", "renderPost"}
+)
 #: Those of these that no output got.
 UNKEPT = ("noindex", "specificSearch")
 #: The detail of a page that a browser would fill.

@@ -30,6 +30,7 @@ from larbinpy.page import (
 from larbinpy.parse import (
     Link,
     Parsed,
+    asks_its_site,
     followed,
     is_filled_by_script,
     is_sitemap,
@@ -383,9 +384,12 @@ class Intake:
         counted = self._frontier.scope.left_out
         if reason:
             counted[reason] += 1
-        if len(parsed.links) <= _SHELL_LINKS and self._is_filled_by_scripts(page, parsed):
-            counted["scripts"] += 1
-            page.detail = page.detail or SCRIPTED
+        if len(parsed.links) <= _SHELL_LINKS:
+            if self._is_filled_by_scripts(page, parsed):
+                counted["scripts"] += 1
+                page.detail = page.detail or SCRIPTED
+            if self._config.rewrite_links and asks_its_site(page):
+                counted["asking"] += 1
         if parsed.cut:
             counted["cut"] += 1
         left = unfollowed(parsed.links, nofollow=parsed.nofollow)

@@ -24,6 +24,7 @@ from larbinpy.page import Outcome, Page
 from larbinpy.parse.body import (
     LONGEST_SITEMAP,
     Form,
+    asks_its_site,
     download_name,
     form_of,
     is_filled_by_script,
@@ -63,6 +64,7 @@ __all__ = [
     "Kind",
     "Link",
     "Parsed",
+    "asks_its_site",
     "css_urls",
     "download_name",
     "followed",

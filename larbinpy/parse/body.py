@@ -798,6 +798,35 @@ def is_filled_by_script(page: Page, links: Sequence[Link]) -> bool:
     return is_filled(tree) and not tree.select_one(_ON_A_SHELL)
 
 
+#: Words of scripts that ask for data.
+_ASKS = (b"fetch(", b".get(", b".post(", b".getJSON(", b".ajax(", b".open(", b"EventSource(")
+_ASKING = re.compile(
+    rb"(?:\bfetch|\.get|\.post|\.getJSON|\.ajax|\bEventSource)\(\s*+[\"'`]/(?!/)"
+    rb"|\.open\(\s*+[\"'](?i:get|post|put)[\"'],\s*+[\"'`]/(?!/)"
+    rb"|\.ajax\(\s*+\{[^{}\"'`]{0,200}?\burl:\s*+[\"'`]/(?!/)"
+)
+
+
+def asks_its_site(page: Page) -> bool:
+    """Whether a page or a script asks its site for data when it is shown."""
+    if _SCRIPT.fullmatch(page.type):
+        return _asks(page.body)
+    return any(map(_asks, _scripts(page.body)))
+
+
+def _asks(script: bytes) -> bool:
+    return any(word in script for word in _ASKS) and _ASKING.search(script) is not None
+
+
+def _scripts(body: bytes) -> Iterator[bytes]:
+    """The texts of the scripts in a page, with their tags."""
+    start = end = 0
+    while (start := body.find(b"<script", end)) >= 0:
+        end = body.find(b"</script", start)
+        end = len(body) if end < 0 else end
+        yield body[start:end]
+
+
 #: Most bytes of a page that is there to set a cookie, and seconds until it loads itself again.
 _LONGEST_WALL, _SOON = 1 << 13, 15
 _REFRESH = "meta[http-equiv=refresh i][content]"

@@ -183,6 +183,14 @@ def test_the_summary_counts_urls_that_robots_txt_forbids(world: World) -> None:
     assert "could not be fetched" not in crawler.out
 
 
+def test_the_summary_counts_pages_whose_scripts_ask_the_site(world: World) -> None:
+    page = ok(b"<h1>Prices</h1><script>fetch('/api/prices').then(show)</script>", "text/html")
+    web = world.web(lambda asked: [missing() if asked.path == "/robots.txt" else page], "a.test")
+    lines = world.larbinpy(*mirror(world, web.url())).out.splitlines()
+    why = "their scripts ask the site for data, as only it has; --render keeps what they draw"
+    assert lines[lines.index("Left out:") + 1] == f"           1  pages: {why}"
+
+
 def test_an_archive_ends_with_what_it_lacks_whatever_progress_is_shown(world: World) -> None:
     def site(asked: Asked) -> Iterable[Step]:
         if asked.path == "/robots.txt":

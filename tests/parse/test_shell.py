@@ -3,7 +3,7 @@
 import pytest
 
 from larbinpy.page import Outcome, Page
-from larbinpy.parse import is_filled_by_script
+from larbinpy.parse import asks_its_site, is_filled_by_script
 from larbinpy.url import Url
 
 SHELL = b"""<!doctype html><title>The shop</title><script>words = "many, before it runs"</script>
@@ -29,3 +29,29 @@ page again, so that you can see what we have for you today and tomorrow.</noscri
 def test_pages_that_scripts_fill(body: bytes, found: bool) -> None:
     page = Page(Url("http://a.test/", 1), Outcome.SUCCESS, 200, body=body)
     assert is_filled_by_script(page, []) is found
+
+
+@pytest.mark.parametrize(
+    ("script", "found"),
+    [
+        ("fetch('/api/x').then(show)", True),
+        ('$.getJSON( "/api", show)', True),
+        ("axios.get(`/api/${x}`)", True),
+        ("xhr.open('GET', '/q')", True),
+        ("$.ajax({type: t, url: '/q'})", True),
+        ("new EventSource('/s')", True),
+        ("fetch('//cdn.test/x')", False),
+        ("fetch(url)", False),
+        ("prefetch('/x')", False),
+        ("var fetch = '/x'", False),
+    ],
+)
+def test_scripts_that_ask_their_site(script: str, found: bool) -> None:
+    page = Page(Url("http://a.test/", 1), Outcome.SUCCESS, 200)
+    for page.body, kind, is_script in (
+        (script.encode(), "text/javascript", True),
+        (f"<p><script>{script}</script>".encode(), "text/html", True),
+        (f"<p>{script}".encode(), "text/html", False),
+    ):
+        page.headers = [("content-type", kind)]
+        assert asks_its_site(page) is (found and is_script)
