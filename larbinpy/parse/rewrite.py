@@ -667,7 +667,8 @@ def _folder(name: str, reference: str, references: _References, page: str) -> st
 
 def _edit_targets(element: Marked, edits: Edits, references: _References) -> None:
     """Let forms lead to a file, if one is there and they use GET."""
-    if element.tag == "form" and "action" not in element.values and not references.gets:
+    posts = not references.gets and element.values.get("method", "").strip().lower() != "dialog"
+    if element.tag == "form" and "action" not in element.values and posts:
         # It goes to the page itself, which only the server can answer.
         target = _escaped(references.target("", gets=False) or "")
         edits.insert(element.whole[0] + len("<form"), f' action="{target}"')

@@ -118,6 +118,7 @@ def rewritten(text: str, type_: str = "text/html") -> str:
         ("<form method=POST action=b>", '<form method=POST action="http://h/a/b">'),
         ("<form method=post action=''>", "<form method=post action='http://h/a/'>"),
         ("<FORM method=post>", '<FORM action="http://h/a/" method=post>'),
+        ("<form method=dialog>", "<form method=dialog>"),
         (
             "<form method=post><button formaction=b><button formmethod=get formaction=b>",
             '<form action="http://h/a/" method=post><button formaction="http://h/a/b">'
