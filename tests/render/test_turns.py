@@ -5,12 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from larbinpy.config.kinds import Hours
 from larbinpy.dns.lookup import Answer, is_public
 from larbinpy.frontier.frontier import Frontier
+from larbinpy.frontier.politeness import SiteHours
 from larbinpy.page import Outcome, Page
 from larbinpy.render.turns import PartStep, RenderingIPSites
 from larbinpy.url import Aim, Ask, Purpose, Url
-from tests.support.frontiers import WALL, make_frontier, reply
+from tests.support.frontiers import WALL, make_frontier, reply, site_settings
 
 #: The wait of parts, and that of pages.
 PART, PAGE = 0.5, 10.0
@@ -170,3 +172,29 @@ def test_a_part_of_a_site_that_is_not_open_is_stuck(parts: Callable[..., Parts])
     assert world.step.is_stuck(url)
     world.open()
     assert not world.step.is_stuck(url)
+
+
+def test_a_part_waits_for_the_rules_and_the_address_of_its_site_again(
+    parts: Callable[..., Parts],
+) -> None:
+    world = parts()
+    url = part("http://b.test/")
+    world.step.ask(url, 0.0)
+    world.open()
+    late = 400 * 86_400.0
+    assert world.step.take(late) is None
+    assert world.frontier.next_name() is not None
+    assert world.arrived == []
+
+
+def test_a_part_is_not_asked_for_outside_of_the_hours_of_its_site(
+    parts: Callable[..., Parts],
+) -> None:
+    night = SiteHours(Hours.parse("22:00-06:00"))
+    world = parts(by_host={"b.test": site_settings(hours=night, ignore_robots=True)})
+    url = part("http://b.test/")
+    world.step.ask(url, 0.0)
+    world.open()
+    night.look(1.0, Hours.parse("12:00-13:00").open_at(WALL))
+    assert world.step.take(1000.0) is None
+    assert [(page.url, page.outcome) for page in world.arrived] == [(url, Outcome.SITE_LIMIT)]
