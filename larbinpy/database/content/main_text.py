@@ -154,12 +154,11 @@ _IN_TABLES = ("th", "thead", "table", "h1", "h2", "h3", "h4", "pre", "p", "ul", 
 #: Numbers of the lines of a program, which highlighters write beside it.
 _LINE_NUMBER = re.compile(r"line-?n|gutter|blob-num|ln-num", re.IGNORECASE)
 _IN_WORD = re.compile(r"[^\W_]{2}", re.ASCII)
-#: Blocks that `to_text` does not part from what is beside them.
+#: Blocks that `to_text` does not part from what is beside them, and those in cells.
 _BLOCKS_IN_LINES = (
-    ":is(a,span,b,strong,em,i,font,label,td,th)"
-    ">:is(div,p,h1,h2,h3,h4,h5,h6,section,article,figure,ul,ol)"
-    ",:is(td,th) :is(div,p,h1,h2,h3,h4,h5,h6,ul,ol)"
+    ":is(a,span,b,strong,em,i,font,label)>:is(div,p,h1,h2,h3,h4,h5,h6,section,article,figure,ul,ol)"
 )
+_BLOCKS_IN_CELLS = ":is(td,th) :is(div,p,h1,h2,h3,h4,h5,h6,ul,ol)"
 _BLANKS = " \t\r\n"
 _UNPARTED = "pre,code,math,.katex,svg,kbd,h1,h2"
 _DIGITS = re.compile(r"[\s\d]*")
@@ -261,10 +260,12 @@ def _unfold_layouts(node: Element) -> bool:
     One has no heads of columns, and in a cell a heading, another table, a program or paragraphs.
     """
     found = {each for each in node.iter_elements("table") if _is_layout(each)}
+    if not found:
+        return False
     rows = [each for each in node.iter_elements(_ROWS) if each.closest("table") in found]
     for each in chain(found, rows):
         each.tag = "div"
-    return bool(found)
+    return True
 
 
 def _is_layout(table: Element) -> bool:
@@ -299,11 +300,12 @@ def _part_spans(body: Element) -> None:
 
 def _part_blocks(body: Element) -> None:
     """Part blocks within elements of a line, or in cells, from what stands beside them."""
-    for each in body.select(_BLOCKS_IN_LINES):
-        behind = each.next_sibling
+    cell = next(body.iter_elements(("td", "th")), None)
+    in_cells = [] if cell is None else body.select(_BLOCKS_IN_CELLS)
+    for each in chain(body.select(_BLOCKS_IN_LINES), in_cells):
+        behind, before = each.next_sibling, each.previous_sibling
         if behind is not None and _touches(behind, 0):
             behind.insert_before(Text(" "))
-        before = each.previous_sibling
         if before is not None and _touches(before, -1):
             first: Node = each
             while isinstance(first, Element) and len(first):
@@ -414,13 +416,16 @@ def _remove_hidden(
 ) -> list[_Taken]:
     """Remove what CSS hides, and return it; add what a click shows to `covered`."""
     taken: list[_Taken] = []
+    has_formulas = next(tree.iter_elements("math"), None) is not None
     for found in (hidden, unreadable):
         for each in list(found(tree, sheets, inline)):
             if opened(each):
                 covered.append(each)
-            elif not _is_formula(each):
+            elif not (has_formulas and _is_formula(each)):
                 taken.append((each, each.parent, each.next_sibling))
                 each.extract()
+            elif "-" not in each.tag:  # those of MathJax have blanks that mean some
+                _tighten(each)
     return taken
 
 
@@ -428,6 +433,13 @@ def _is_formula(element: Element) -> bool:
     """Whether an element is no more than the text of a formula, hidden for its drawing has none."""
     math = next(element.iter_elements("math"), None)
     return math is not None and element.text.strip() == math.text.strip()
+
+
+def _tighten(formula: Element) -> None:
+    """Take the blanks of the source out of a formula; those of words in it stay."""
+    for text in formula.descendants:
+        if isinstance(text, Text) and isinstance(text.parent, Element):
+            text.data = text.data.strip(_BLANKS if text.parent.tag != "mtext" else "\n")
 
 
 def _show_hidden(body: Element, taken: list[_Taken]) -> None:

@@ -386,6 +386,9 @@ def test_a_formula_that_is_hidden_for_its_drawing_is_text() -> None:
     drawing = "<img alt='x^2' aria-hidden=true>"
     markup = f"<span><span style='display: none'>{FORMULA}</span>{drawing}</span>"
     assert read(f"<p>The area {markup} of the field.").main == "The area x2 of the field."
+    spaced = "<math>\n <msup>\n  <mi>x</mi>\n <mn> 2 </mn></msup><mtext> m</mtext>\n</math>"
+    markup = f"<p>The area <i><b style='display:none'>{spaced}</b>{drawing}</i> of it."
+    assert read(markup).main == "The area x2 m of it."
     other = f"<span style='display:none'>Buy {FORMULA}</span>"
     assert read(f"<p>The area {other} of the field.").main == "The area of the field."
 
