@@ -8,6 +8,7 @@ import pytest
 from larbinpy.console.ports.commands import Wait
 from larbinpy.crawl.fleet.orders import Order
 from larbinpy.crawl.fleet.remote import (
+    VERBS,
     Remote,
     fleet_lines,
     redis_of,
@@ -246,3 +247,11 @@ def test_nobody_is_waited_for_where_no_node_is(
 ) -> None:
     monkeypatch.setattr(remote, "rest", lambda seconds: pytest.fail("it waits"))
     remote.forget()
+
+
+def test_seeds_that_are_added_are_counted_without_those_that_are_refused(remote: Remote) -> None:
+    urls = ["http://a.test/", "ftp://a.test/", "http://b.test/"]
+    answer = VERBS["add"].run(remote, urls)
+    assert (answer["ok"], answer["accepted"]) == (False, 2)
+    assert [each["url"] for each in answer["refused"]] == ["ftp://a.test/"]
+    assert VERBS["add"].run(remote, urls[::2]) == {"ok": True, "accepted": 2, "refused": []}

@@ -36,6 +36,12 @@ def test_an_etag_that_no_header_may_have_is_not_sent(etag: str) -> None:
     assert conditions(etag, None, FETCHED) == []
 
 
+def test_an_etag_of_500_characters_is_sent() -> None:
+    etag = f'"{498 * "x"}"'
+    assert conditions(etag, None, FETCHED) == [f"If-None-Match: {etag}"]
+    assert conditions(f"{etag}x", None, FETCHED) == []
+
+
 def test_one_visit_in_some_is_whole() -> None:
     for key in (-(2**63), -5, 0, 7, 2**63 - 1):
         assert sum(wants_whole(key, visits) for visits in range(WHOLE)) == 1
@@ -54,6 +60,8 @@ def test_one_visit_in_some_is_whole() -> None:
         ((None, BEFORE), ('"1"', BEFORE), True, True),
         ((None, None), (None, None), True, False),
         (('"1"', None), (None, None), True, False),
+        # An ETag that is gone decides nothing.
+        (('"1"', BEFORE), (None, BEFORE), True, True),
     ],
 )
 def test_servers_that_are_wrong(
