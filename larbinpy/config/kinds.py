@@ -929,6 +929,8 @@ def _why_no_fleet(text: str) -> str:
         return "; TLS to Redis is not supported, a tunnel such as stunnel does that"
     if _DATABASE_NUMBER(text):
         return "; a crawl has a name, and is in data base 0 of Redis, as in a cluster"
+    if "@" in text:
+        return "; in a login, write / as %2F, ? as %3F, # as %23 and @ as %40"
     return ""
 
 

@@ -57,6 +57,14 @@ def test_tls_to_redis_is_refused_with_a_way_out() -> None:
         load("/dev/null", {"LARBINPY_JOIN": "rediss://a.test/news"}, ())
 
 
+def test_signs_of_an_address_within_a_password_are_escaped() -> None:
+    with pytest.raises(ConfigError, match="in a login, write / as %2F") as raised:
+        load("/dev/null", {"LARBINPY_JOIN": "redis://:sec/ret=@a.test/news"}, ())
+    assert "ret" not in str(raised.value)
+    escaped = "redis://:sec%2Fret=@a.test/news"
+    assert load("/dev/null", {"LARBINPY_JOIN": escaped}, ()).join == escaped
+
+
 def test_which_have_a_password() -> None:
     for text in ("redis://:a@h/n", "redis://me:a@h:1/n", "redis://me:a@b@h/n"):
         assert has_fleet_password(text)
