@@ -99,6 +99,19 @@ def test_sites_of_one_address_share_its_waits() -> None:
     assert ground.fetch(10) == "b"
 
 
+@pytest.mark.parametrize("landing", [(), (0,), (1,), (2,), (2, 1), (0, 2)])
+def test_the_newest_request_is_the_last_of_those_in_flight(landing: tuple[int, ...]) -> None:
+    ground = Ground(wait_by="site")
+    for name in "abc":
+        ground.add(name)
+    urls = [ground.take(now) for now in (5.0, 6.0, 7.0)]
+    for place in landing:
+        ground.land(urls[place], 9.0)
+    flying = {n: url for n, url in enumerate(urls) if n not in landing}
+    assert [*ground.ip_sites.flying()] == [*flying.values()]
+    assert ground.ip_sites.newest == (flying[max(flying)], 5.0 + max(flying))
+
+
 def test_wait_by_site_lets_each_site_be_asked() -> None:
     ground = Ground(least=10, wait_by="site")
     ground.add("a", 2)
