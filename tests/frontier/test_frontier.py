@@ -51,6 +51,14 @@ def frontier(tmp_path: Path) -> Frontier:
 # URLs come in.
 
 
+def test_what_a_redirect_leads_to_comes_with_what_the_redirect_had(frontier: Frontier) -> None:
+    page = reply(Url(HERE, 3, seed=True, label="mine"), 301)
+    frontier.redirect(page, Link(f"{HERE}to", Kind.PAGE), 0.0)
+    [url] = queued(frontier)
+    assert (url.href, url.depth, url.hops) == (f"{HERE}to", 3, 1)
+    assert (url.redirect, url.seed, url.label) == (True, True, "mine")
+
+
 def test_a_seed_is_queued_once(frontier: Frontier) -> None:
     assert frontier.seed(" HTTP://A.test/#x ") is None
     assert frontier.seed(HERE) is Outcome.URL_DUP

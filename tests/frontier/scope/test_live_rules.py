@@ -1,11 +1,13 @@
 """Rules that come and go while a crawl runs: their order, and the URLs that leave the queues."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from larbinpy.config.rule import parse_rule
+from larbinpy.frontier.frontier import SavedRules
 from larbinpy.frontier.rules import LiveRules
 from larbinpy.page import Outcome
 from larbinpy.parse import Kind, Link
@@ -270,3 +272,15 @@ def test_a_list_is_added_and_dropped_at_once(tmp_path: Path) -> None:
     rules.drop(f"@{path}")
     rules.drop(f"reject @{path}")
     assert rules.current == ()
+
+
+@pytest.mark.parametrize("others", [False, True])
+def test_a_crawl_that_goes_on_is_told_of_rules_that_changed(rules: LiveRules, others: bool) -> None:
+    if others:
+        rules.add(False, "**.zip")
+    told: list[str] = []
+    again = LiveRules(CONFIGURED)
+    saved = json.loads(json.dumps(SavedRules(rules, told.clear).cut(0.0, ended=True)))
+    SavedRules(again, lambda: told.extend(texts(again))).load(saved, 0.0)
+    assert texts(again) == texts(rules)
+    assert told == (texts(rules) if others else [])
