@@ -93,7 +93,7 @@ def test_typed_queries(finders: tuple[Finder, Finder], seed: int) -> None:
         terms = []
         for word in random.choices(WORDS, k=random.choice((1, 1, 2, 2, 3, 6))):
             form = random.choice(
-                ("{}", "{}", "{}", '"{} {}"', "-{}", "{}*", "intitle:{}", "inurl:{}")
+                ("{}", "{}", '"{} {}"', "-{}", '-"{} {}"', "{}*", "intitle:{}", "inurl:{}")
             )
             part = word[: random.randrange(2, 4)] if form == "{}*" else word
             terms.append(form.format(part, random.choice(WORDS)))
