@@ -65,7 +65,8 @@ class _Commands(click.Group):
         name = args[0]
         if name in _COMMANDS or name.startswith("-") or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
-        near = get_close_matches(name, _COMMANDS, n=1)
+        is_url = "." in name or "/" in name
+        near = [f"crawl {name}"] if is_url else get_close_matches(name, _COMMANDS, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise click.UsageError(f"No such command {name!r}.{hint}", ctx)
 

@@ -275,6 +275,9 @@ def _misplaced(word: Word, words: _Words, table: Table, allowed: Table, start: i
 
 def _stray(word: Word, words: _Words, table: Table) -> str:
     """The message for a word that is no keyword; it may belong to the value before it."""
+    assigned = table.get(re.split("[=:]", word.text, maxsplit=1)[0].lower())
+    if assigned is not None:
+        return _assigned(assigned)
     if words.done is None or words.done[0] != word.line:
         return unknown(word.text, table)
     _, row, before = words.done
@@ -285,6 +288,13 @@ def _stray(word: Word, words: _Words, table: Table) -> str:
         both = f'{row.keyword} "{before[:60]} {word.text[:60]}"'
         return f"{word.text[:60]!r} is no keyword; several conditions are one quoted word: {both}"
     return f"{unknown(word.text, table)}; put a value with blanks in double quotes"
+
+
+def _assigned(row: Setting) -> str:
+    """The message for a setting with a sign between keyword and value, as other programs have."""
+    return (
+        f"{row.keyword}: no = or : before its value; write {row.keyword} {row.kind.usage}".rstrip()
+    )
 
 
 def _skip_list(words: _Words, table: Table, row: Setting | None) -> None:
@@ -331,6 +341,8 @@ def _value(row: Setting, words: _Words, stops: Container[str], start: int) -> st
         wanted = f"{row.keyword} {row.kind.usage}"
         raise words.error(f"{row.keyword}: {missing} before {before}; expected {wanted}", start)
     words.take()
+    if word.text in ("=", ":") and not word.quoted:
+        raise words.error(_assigned(row))
     return word.text
 
 

@@ -293,7 +293,7 @@ def ordered(keyword_of: Callable[[T], str], *rows: tuple[str, ValueKind[T], str]
 
 def quote(text: str) -> str:
     """`text` as one word of a file."""
-    return f'"{text}"' if not text or set(text) & set(" \t#") else text
+    return f'"{text}"' if text in ("", "=", ":") or set(text) & set(" \t#") else text
 
 
 def _number(text: str, units: dict[str, int], bare: int, wanted: str) -> float:

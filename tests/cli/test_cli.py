@@ -95,6 +95,8 @@ def test_version_names_the_libraries() -> None:
     ("arguments", "reason", "hint"),
     [
         (["crwal"], "No such command 'crwal'. Did you mean 'crawl'?", "main"),
+        (["http://a.test/"], "Did you mean 'crawl http://a.test/'?", "main"),
+        (["a.test"], "Did you mean 'crawl a.test'?", "main"),
         (["zzz"], "No such command 'zzz'.", "main"),
         (["--zzz"], "No such option", "main"),
         (["crawl", "--nodes", "0"], "Invalid value for '--nodes': 0 is not in", "main crawl"),
