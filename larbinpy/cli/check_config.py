@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from larbinpy.cli.common import complain, files, folders, plain_errors, set_option
+from larbinpy.cli.common import complain, defaults_of, files, folders, plain_errors, set_option
 from larbinpy.config import (
     DEFAULT_FILE,
     SETTINGS,
@@ -97,7 +97,8 @@ def _of_crawl(
     given = Given.by(file, settings, False, ())
     now, earlier = given.keywords, kept_in(folder)
     whole = given if earlier is None else given.over(earlier)
-    origins, config = Origins(whole, now), whole.config()
+    defaults = None if earlier is None else defaults_of(whole).config
+    origins, config = Origins(whole, now, whole.values()), whole.config(defaults)
     set_there = {key for key in console if key.lower() not in now}
     for key in set_there:
         config = change(config, key, console[key])

@@ -9,8 +9,9 @@ import gc
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
@@ -18,12 +19,12 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from larbinpy.config import SETTINGS, Config, ConfigError, Given
+from larbinpy.config import SETTINGS, Config, ConfigError, Given, in_environment
 from larbinpy.config.kinds import SEED, UTF_16, ValueKind, decoded
 from larbinpy.console.ports.input_port import DOOR
 from larbinpy.console.text import printable
 from larbinpy.errors import INTERRUPTED, USAGE, Ending, UserError, what_failed
-from larbinpy.url import masked_line, typed
+from larbinpy.url import host_of, masked_line, typed
 
 if TYPE_CHECKING:
     from larbinpy.crawl.fleet.remote import Remote
@@ -47,6 +48,10 @@ _UNSEEN = " \t\r\n\f\v\xa0\u200b\u200e\u200f\u2060\ufeff\u3000\x1a"
 _GZIP = b"\x1f\x8b"
 #: Bytes that are not UTF-8, after decoding.
 _ODD_BYTE = re.compile("[\udc80-\udcff]")
+#: Keywords that choose how far a crawl goes; with one of them, nothing is assumed about it.
+_SCOPE = frozenset({"stay", "locksite", "noexternallinks", "limittodomain", "accept", "reject"})
+#: Keywords that say what becomes of pages.
+_KEPT = frozenset({"outputmode", "plug"})
 
 
 def _options(*options: Callable[[_F], _F]) -> Callable[[_F], _F]:
@@ -218,6 +223,51 @@ def going_on(given: Given, folder: str | os.PathLike[str], *, says: bool = True)
     if besides and says:
         complain(f"given earlier: {', '.join(besides)}; --set changes that")
     return merged
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """The defaults of a crawl, and which of them are not those of larbin.conf."""
+
+    config: Config
+    #: It stays on the hosts of its seeds.
+    stays: bool = False
+    #: It keeps its pages, in a folder that the user has not named.
+    keeps: bool = False
+
+    def said(self, folder: str, urls: Sequence[str]) -> str:
+        """A line about them for a crawl from `urls` with this outputDir; empty for none."""
+        said = []
+        if self.stays:
+            hosts = dict.fromkeys(map(host_of, filter(None, map(typed, urls))))
+            few = " and ".join(hosts) if 0 < len(hosts) < 3 else "the hosts of the seeds"
+            said.append(f"staying on {few} (--set stay=any follows all links)")
+        if self.keeps:
+            folder = folder.rstrip("/")
+            said.append(f"keeping pages in {folder}/, a mirror (-o DIR or --set outputMode=none)")
+        return "; ".join(said)
+
+
+def defaults_of(given: Given) -> Defaults:
+    """The defaults for a crawl with this configuration."""
+    if given.has_file:
+        return Defaults(Config())
+    variables = in_environment(given.environ)
+    keywords = given.keywords | {name.partition("_")[2].lower() for name in variables}
+    stays, keeps = keywords.isdisjoint(_SCOPE), keywords.isdisjoint(_KEPT)
+    config = Config(
+        stay="host" if stays else "any",
+        output_mode=("mirror",) if keeps else (),
+        # As a visitor of these hosts. A crawl of many sites sees what a first visitor sees.
+        use_cookies=stays,
+    )
+    return Defaults(config, stays, keeps and "outputdir" not in keywords)
+
+
+def config_of(given: Given, folder: str | os.PathLike[str], *, says: bool = True) -> Config:
+    """The configuration of the crawl in `folder`, with its defaults; see `going_on`."""
+    merged = going_on(given, folder, says=says)
+    return merged.config(None if merged is given else defaults_of(merged).config)
 
 
 def load_config(

@@ -1,7 +1,6 @@
 """``larbinpy crawl``, alone or with ``--nodes``, and ``larbinpy revisit``.
 
-`defaults_of` has the defaults for a newcomer, who has no configuration. `run_nodes` makes the
-command line of each node.
+`run_nodes` makes the command line of each node.
 """
 
 import shlex
@@ -9,7 +8,7 @@ import socket
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NoReturn
@@ -17,10 +16,13 @@ from typing import Any, NoReturn
 import click
 
 from larbinpy.cli.common import (
+    Defaults,
     check_writable,
     collect_rarely,
     complain,
+    config_of,
     config_options,
+    defaults_of,
     files,
     folders,
     going_on,
@@ -36,7 +38,7 @@ from larbinpy.cli.common import (
     seeds_in,
 )
 from larbinpy.cli.folder import folder_of, served, settings_of, url_of
-from larbinpy.config import STANDARD_INPUT, Config, ConfigError, Given, in_environment
+from larbinpy.config import STANDARD_INPUT, Config, ConfigError, Given
 from larbinpy.config.kinds import SEED
 from larbinpy.console.terminal.progress import make_progress
 from larbinpy.console.text import counted, grouped, roughly, size
@@ -49,54 +51,7 @@ from larbinpy.output.log import write_pieces, write_report
 from larbinpy.page import Outcome, Trait, having, left_out_lines
 from larbinpy.storage.spool import FOLDER
 from larbinpy.storage.state import Start, State
-from larbinpy.url import host_of, login_of, typed
-
-#: Keywords that choose how far a crawl goes; with one of them, nothing is assumed about it.
-_SCOPE = frozenset({"stay", "locksite", "noexternallinks", "limittodomain", "accept", "reject"})
-
-
-#: Keywords that say what becomes of pages.
-_OUTPUT = frozenset({"outputmode", "plug"})
-
-
-@dataclass(frozen=True, slots=True)
-class Defaults:
-    """The defaults of a crawl, and which of them are not those of larbin.conf."""
-
-    config: Config
-    #: It stays on the hosts of its seeds.
-    stays: bool = False
-    #: It keeps its pages, in a folder that the user has not named.
-    keeps: bool = False
-
-    def said(self, folder: str, urls: Sequence[str]) -> str:
-        """A line about them for a crawl from `urls` with this outputDir; empty for none."""
-        said = []
-        if self.stays:
-            hosts = dict.fromkeys(map(host_of, filter(None, map(typed, urls))))
-            few = " and ".join(hosts) if 0 < len(hosts) < 3 else "the hosts of the seeds"
-            said.append(f"staying on {few} (--set stay=any follows all links)")
-        if self.keeps:
-            folder = folder.rstrip("/")
-            said.append(f"keeping pages in {folder}/, a mirror (-o DIR or --set outputMode=none)")
-        return "; ".join(said)
-
-
-def defaults_of(given: Given) -> Defaults:
-    """The defaults for a crawl with this configuration."""
-    if given.has_file:
-        return Defaults(Config())
-    variables = in_environment(given.environ)
-    keywords = given.keywords | {name.partition("_")[2].lower() for name in variables}
-    stays, keeps = keywords.isdisjoint(_SCOPE), keywords.isdisjoint(_OUTPUT)
-    config = Config(
-        stay="host" if stays else "any",
-        output_mode=("mirror",) if keeps else (),
-        # As a visitor of these hosts. A crawl of many sites sees what a first visitor sees.
-        use_cookies=stays,
-    )
-    return Defaults(config, stays, keeps and "outputdir" not in keywords)
-
+from larbinpy.url import login_of
 
 #: Settings of a link check; only --set overrides them.
 _CHECK = (
@@ -597,7 +552,7 @@ def revisit(
         more += [("revisitBudget", budget)] if budget is not None else []
         typed = Given.by(config_file, settings, allow_private, more)
         state = typed.values().get("state_dir", Config().state_dir)
-        config = replace(going_on(typed, state).config(), state_dir=state)
+        config = replace(config_of(typed, state), state_dir=state)
         _check_visits(config)
         if report is not None:
             check_writable(report)

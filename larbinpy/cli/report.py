@@ -11,10 +11,10 @@ import click
 
 from larbinpy.cli.common import (
     collect_rarely,
+    config_of,
     config_options,
     file_option,
     folders,
-    going_on,
     join_of,
     join_option,
     load_config,
@@ -256,7 +256,7 @@ def explain(
 def _as_it_ran(given: Given, folder: str) -> Config:
     """The configuration `given`, and what the crawl in `folder` was given besides."""
     try:
-        return going_on(given, folder, says=False).config()
+        return config_of(given, folder, says=False)
     except ConfigError:
         # The file that it was given is not here, or has an error now.
         return given.config()

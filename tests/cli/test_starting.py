@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from larbinpy.cli import main
-from larbinpy.cli.crawl import Defaults, defaults_of
+from larbinpy.cli.common import Defaults, defaults_of
 from larbinpy.config import Config, Given
 from tests.support.crawling import Asked, Crawler, Web, World, html, missing, one_line
 from tests.support.webserver import Step, Until
@@ -57,6 +57,30 @@ def test_a_crawl_without_a_configuration_stays_and_keeps(world: World, two_sites
     assert world.files() == {f"{host}/index.html", f"{host}/below/page"}
     assert set(world.outcomes().values()) == {"success"}
     assert len(world.outcomes()) == 2
+
+
+@pytest.mark.slow
+def test_what_was_assumed_holds_after_the_crawl(world: World) -> None:
+    """A visit stays on the hosts of the seeds, and `explain` gives the reasons of the crawl."""
+    other = world.web(lambda asked: iter([html(text="other")]), "other.test")
+    asked_so_far: list[str] = []
+
+    def answer(asked: Asked) -> Iterator[Step]:
+        asked_so_far.append(asked.path)
+        is_later = asked_so_far.count("/") > 1
+        yield html(*([other.url("/")] if is_later else []), text=f"spider {is_later}")
+
+    start = world.web(answer, "docs.test").url("/")
+    soon = ("--set", "revisitMin=0.001", "--set", "revisitMax=0.001")
+    crawl(world, start, "--set", "outputMode=database", *soon)
+    visit = world.larbinpy("revisit")
+    assert (visit.process.returncode, asked_so_far.count("/")) == (0, 2), visit.err
+    assert {fate["url"] for fate in world.fates} == {start}
+    explained = world.larbinpy("explain", other.url("/")).out
+    assert "refused: stay host keeps to the hosts of the seeds" in explained
+    settings = world.larbinpy("check-config", "--changed", "--state", "state").out
+    (line,) = (line for line in settings.splitlines() if line.startswith("stay host "))
+    assert line.endswith(" (from a default of this command)")
 
 
 @pytest.mark.slow
