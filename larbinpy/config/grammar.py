@@ -82,8 +82,10 @@ _WORD = re.compile(r'(?P<comment>#[^\n]*)|"(?P<quoted>[^"\n]*)"|(?P<bare>[^ \t\r
 #: the end of a DOS file.
 _AS_PLAIN = str.maketrans(
     dict.fromkeys("\xa0\u2002\u2003\u2007\u2009\u202f\u3000", " ")
-    | dict.fromkeys("\u200b\u200c\u200d\u2060\ufeff\x1a", None)
+    | dict.fromkeys("\u200b\u2060\ufeff\x1a", None)
 )
+#: Marks that nobody sees, but that words of Persian and Hindi need.
+_JOINERS = str.maketrans("", "", "\u200c\u200d")
 #: Units by the first letter of their names, by the usage of the kind.
 _TIMES = {"s": "s", "m": "m", "h": "h", "d": "d"}
 _UNITS = {"SECONDS": _TIMES, "MINUTES": _TIMES, "BYTES": {"k": "K", "m": "M", "g": "G"}}
@@ -159,7 +161,7 @@ def _split(text: str) -> Iterator[Word]:
             line += 1
         elif kind != "comment":
             fault = ""
-            if not found.isprintable():
+            if not found.translate(_JOINERS).isprintable():
                 fault = f"{found[:40]!r} is not plain text in UTF-8"
             elif kind == "bare" and found.startswith('"'):
                 fault = "a double quote is not closed on its line"

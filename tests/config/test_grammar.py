@@ -168,6 +168,10 @@ def test_a_larbin_file_with_old_encodings() -> None:
             "\u200bwaitDuration\xa05\u200b\u3000useCookies\n\x1a",
             {"wait_duration": 5.0, "use_cookies": True},
         ),
+        (
+            "startUrl http://a.test/\u200c\u200d",
+            {"start_url": ("http://a.test/%E2%80%8C%E2%80%8D",)},
+        ),
         ("waitDuration 5 waitDuration 6", {"wait_duration": 6.0}),
         ("waitDuration 0.25", {"wait_duration": 0.25}),
         ("dnsCacheTime 2h", {"dns_cache_time": 7200.0}),
