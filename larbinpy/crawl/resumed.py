@@ -61,7 +61,7 @@ class PutBack(SavedValue):
         now, number = timestamp(self._wall(), "milliseconds"), 0
         for fate in self._ended(outcomes):
             href, outcome, via = fate["url"], fate["outcome"], fate["via"]
-            if typed(href) != href:
+            if typed(href, views=True) != href:
                 # No crawl wrote this line.
                 continue
             self._frontier.put_back(

@@ -243,3 +243,14 @@ def test_a_crawl_without_a_reply_is_tried_again(
     assert world.fetched == {"a.test/", "a.test/1"}
     assert "no URL got a reply before; tried again: 1" in world.stderr.getvalue()
     assert world.report_outcomes["privateAddress"] == 0
+
+
+def test_a_view_without_a_reply_is_tried_again(web: Web, crawl: Worlds, tmp_path: Path) -> None:
+    folder = tmp_path / "again"
+    web.page("a.test/")
+    assert crawl("allowPrivate off", folder=folder, seeds=("a.test/one",)).code == 4
+    (log,) = folder.rglob("crawl.jsonl")
+    log.write_text(log.read_text().replace("/one", "/#/a"))
+    world = crawl(folder=folder, start=Start.RESUME, seeds=())
+    assert "no URL got a reply before; tried again: 1" in world.stderr.getvalue()
+    assert world.fetched == {"a.test/#/a"}
