@@ -135,11 +135,11 @@ class ScriptCookies:
         """
         login = self._options(url.site).jar
         lines = [] if login else self._jars.find(login).lines()
-        fields = [line.decode("latin-1").split("\t") for line in lines if _is_of(line, url.host)]
+        texts = (line.decode("utf-8", "replace") for line in lines if _is_of(line, url.host))
         return [
             {"name": name, "value": value, "path": path, "secure": secure == "TRUE"}
             | ({"domain": domain} if below == "TRUE" else {"url": url.href})
-            for domain, below, path, secure, _, name, value in fields
+            for domain, below, path, secure, _, name, value in (text.split("\t") for text in texts)
             if not domain.startswith("#")
         ]
 

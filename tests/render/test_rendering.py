@@ -192,14 +192,14 @@ def test_cookies_of_scripts_are_taken_once_and_never_over_those_of_replies() -> 
 def test_scripts_may_read_the_cookies_of_the_crawl_for_their_host() -> None:
     jar = CookieJar(
         b".a.test\tTRUE\t/x\tTRUE\t0\tmember\t1",
-        b"www.a.test\tFALSE\t/\tFALSE\t0\town\t2",
+        "www.a.test\tFALSE\t/\tFALSE\t0\town\tfran\u00e7ais".encode(),
         b"#HttpOnly_a.test\tFALSE\t/\tFALSE\t0\tsession\t3",
         b"b.test\tFALSE\t/\tFALSE\t0\tother\t4",
     )
     url = "http://www.a.test/page"
     assert cookies(jar).readable(Url(url, 0)) == [
         {"name": "member", "value": "1", "path": "/x", "secure": True, "domain": ".a.test"},
-        {"name": "own", "value": "2", "path": "/", "secure": False, "url": url},
+        {"name": "own", "value": "fran\u00e7ais", "path": "/", "secure": False, "url": url},
     ]
     assert cookies(jar, "http://www.a.test").readable(Url(url, 0)) == [], "those of a login"
 
