@@ -854,17 +854,22 @@ def _archives(folder: Path) -> list[ArchivePart]:
     """WARC files in `folder`, the oldest first, as far as their names say so."""
     named = (path for path in folder.iterdir() if ArchivePart(path).ends(*_ARCHIVES, _PACKAGE))
     files = sorted(path for path in named if path.is_file())
-    return [archive for path in files for archive in _parts_of(path)]
+    return [archive for path in files for archive in _parts_of(path, damaged=True)]
 
 
-def _parts_of(path: Path) -> list[ArchivePart]:
-    """The archive that is a file, or those that a WACZ file has. Raises UserError."""
+def _parts_of(path: Path, *, damaged: bool = False) -> list[ArchivePart]:
+    """The archive that is a file, or those that a WACZ file has.
+
+    One that is none is read as an archive if it may be `damaged`; otherwise raises UserError.
+    """
     if not ArchivePart(path).ends(_PACKAGE):
         return [ArchivePart(path)]
     try:
         with zipfile.ZipFile(path) as package:
             parts = [ArchivePart(path, name) for name in sorted(package.namelist())]
     except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+        if damaged:
+            return [ArchivePart(path)]
         raise UserError(f"{path}: no WACZ file ({_shown(str(error))})") from None
     return [part for part in parts if part.ends(*_ARCHIVES)]
 

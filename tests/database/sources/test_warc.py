@@ -273,6 +273,19 @@ def test_a_package_that_is_none(tmp_path: Path, payloads: Payloads) -> None:
         find([str(path)], payloads, 1)
 
 
+def test_a_damaged_package_in_a_folder_costs_no_other_file(
+    tmp_path: Path, payloads: Payloads
+) -> None:
+    (tmp_path / "a.wacz").write_bytes(b"PK\3\4 cut off")
+    archive = Archive(tmp_path / "b.warc", plain=True)
+    archive.add("response", "http://h/1", b"<p>one")
+    archive.close()
+    damaged, other = find([str(tmp_path)], payloads, 1 << 20)
+    with pytest.raises(SourceError, match="damaged"):
+        list(damaged.pages())
+    assert [each.spooled.page.url.href for each in other.pages()] == ["http://h/1"]
+
+
 def test_codings_that_a_page_does_not_have(tmp_path: Path, payloads: Payloads) -> None:
     """Some programs store pages decoded, with the headers of the reply; some servers send words."""
     archive = Archive(tmp_path / "a.warc.gz")
