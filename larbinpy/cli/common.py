@@ -327,7 +327,7 @@ def seeds_in(name: str | None) -> Iterator[str]:
         try:
             yield SEED.parse(text)
         except ValueError as error:
-            raise ConfigError(f"{place}: {error}; a list has a URL a line, and no more") from None
+            raise ConfigError(f"{place}: {error}; a list has URLs, and comments behind #") from None
 
 
 def open_bytes(name: str) -> IO[bytes]:

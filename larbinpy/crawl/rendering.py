@@ -131,10 +131,11 @@ class ScriptCookies:
     def readable(self, url: Url) -> Sequence[Mapping[str, object]]:
         """The cookies of the jar for `url` that scripts may read, for Network.setCookies.
 
-        None of a login: a script of another host, which runs in the page, could tell it to others.
+        None of a login, nor of cookieFile: a script of another host, which runs in the page, could
+        tell them to others.
         """
         login = self._options(url.site).jar
-        lines = [] if login else self._jars.find(login).lines()
+        lines = [] if login else self._jars.find(login).set_by_sites()
         texts = (line.decode("utf-8", "replace") for line in lines if _is_of(line, url.host))
         return [
             {"name": name, "value": value, "path": path, "secure": secure == "TRUE"}

@@ -111,6 +111,10 @@ class NoJar:
         """All cookies that have not expired, as lines of a cookies.txt."""
         return []
 
+    def set_by_sites(self) -> list[bytes]:
+        """As `lines`, without the cookies of the given file, whoever has set them since."""
+        return []
+
     def add(self, lines: Sequence[bytes], *, over_given: bool) -> None:
         """Add cookies; `over_given`: they replace the same ones of the given file."""
 
@@ -186,6 +190,10 @@ class Jar(NoJar):
     def lines(self) -> list[bytes]:
         listed: list[bytes] = self._curl.getinfo_raw(pycurl.INFO_COOKIELIST)
         return listed
+
+    def set_by_sites(self) -> list[bytes]:
+        given = set(map(_identity, self._given))
+        return [line for line in self.lines() if _identity(line) not in given]
 
     def add(self, lines: Sequence[bytes], *, over_given: bool) -> None:
         self._put(lines)

@@ -247,7 +247,7 @@ def test_a_line_of_a_file_that_is_no_url_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         next(found)
     assert str(caught.value).startswith(f"{path}:5: 'ftp://***@c.test/' is not a URL")
-    assert str(caught.value).endswith("; a list has a URL a line, and no more")
+    assert str(caught.value).endswith("; a list has URLs, and comments behind #")
     state = f"--set=stateDir={tmp_path / 'state'}"
     result = CliRunner().invoke(main, ["crawl", "-i", str(path), state])
     assert (result.exit_code, result.output.count("\n")) == (2, 1)

@@ -145,3 +145,14 @@ def test_what_is_written_can_be_read(tmp_path: Path) -> None:
     command = [sys.executable, "-c", program, str(path)]
     loaded = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     assert loaded.stdout == "2\n"
+
+
+def test_the_cookies_of_the_file_are_known_whoever_sets_them(tmp_path: Path) -> None:
+    file = tmp_path / "cookies.txt"
+    file.write_text("a.test\tFALSE\t/\tFALSE\t0\tsession\tgiven\n")
+    with closing(Jar(10**6, str(file))) as jar:
+        again = b"a.test\tFALSE\t/\tFALSE\t0\tsession\tanew"
+        own = b"a.test\tFALSE\t/\tFALSE\t0\tconsent\tyes"
+        jar.add([again, own], over_given=True)
+        assert sorted(jar.lines()) == [own, again]
+        assert jar.set_by_sites() == [own]

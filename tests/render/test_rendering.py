@@ -156,6 +156,8 @@ class CookieJar:
     def lines(self) -> Sequence[bytes]:
         return self._lines
 
+    set_by_sites = lines
+
     def add(self, lines: list[bytes], *, over_given: bool) -> None:
         assert not over_given
         self.added.append([line.split(b"\t")[5] + b"=" + line.split(b"\t")[6] for line in lines])
