@@ -11,6 +11,7 @@ from larbinpy.cli import main
 from larbinpy.cli.common import Defaults, defaults_of
 from larbinpy.config import Config, Given
 from tests.support.crawling import Asked, Crawler, Web, World, html, missing, one_line
+from tests.support.revisits import all_due
 from tests.support.webserver import Step, Until
 
 pytest_plugins = ["tests.support.crawlworld"]
@@ -72,7 +73,8 @@ def test_what_was_assumed_holds_after_the_crawl(world: World) -> None:
 
     start = world.web(answer, "docs.test").url("/")
     soon = ("--set", "revisitMin=0.001", "--set", "revisitMax=0.001")
-    crawl(world, start, "--set", "outputMode=database", *soon)
+    crawl(world, start, "--set", "outputMode=database", "--set", "database=crawl.db", *soon)
+    all_due(world.folder)
     visit = world.larbinpy("revisit")
     assert (visit.process.returncode, asked_so_far.count("/")) == (0, 2), visit.err
     assert {fate["url"] for fate in world.fates} == {start}
