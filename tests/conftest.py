@@ -71,7 +71,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    # What is loaded by now stays, so that the collector need not look at it again and again.
+    # Modules that are loaded by now stay, so that the collector need not look at them again.
     gc.freeze()
 
 

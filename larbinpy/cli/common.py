@@ -20,7 +20,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from larbinpy.config import SETTINGS, Config, ConfigError, Given, in_environment
-from larbinpy.config.kinds import SEED, UTF_16, ValueKind, decoded
+from larbinpy.config.kinds import COMMENT, SEED, UTF_16, ValueKind, decoded
 from larbinpy.console.ports.input_port import DOOR
 from larbinpy.console.text import printable
 from larbinpy.errors import INTERRUPTED, USAGE, Ending, UserError, what_failed
@@ -39,7 +39,6 @@ _DISK = Ending.DISK.code
 #: Thresholds of the garbage collector's generations: young objects after this many
 #: allocations, the middle one after this many collections of the young one, the old one never.
 _YOUNG, _ROUNDS, _NEVER = 20_000, 10, 2**31 - 1
-_COMMENT = re.compile(r"(?:^|\s)#.*")
 _WRAPPED = re.compile(r"""^(?:"([^"]*)"|'([^']*)'|<([^<>]*)>)$""")
 _NEXT_URL = re.compile(r"\s+(?=https?://)", re.IGNORECASE)
 #: Marks that nobody sees, and the end of a DOS file; files that were put together have a byte order
@@ -293,7 +292,7 @@ def lines(name: str | None) -> Iterator[tuple[str, str]]:
     shown = "standard input" if name == "-" else name
     with open_bytes(name) as file:
         for number, line in enumerate(_text_lines(file), 1):
-            text = _COMMENT.sub("", line.lstrip(_UNSEEN)).partition("\t")[0].strip(_UNSEEN)
+            text = COMMENT.sub("", line.lstrip(_UNSEEN)).partition("\t")[0].strip(_UNSEEN)
             for url in _NEXT_URL.split(_WRAPPED.sub(r"\1\2\3", text)):
                 if url:
                     yield url, f"{shown}:{number}"

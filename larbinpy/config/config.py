@@ -563,6 +563,11 @@ class Config:
         return self._has(ModeTrait.PACKED)
 
     @property
+    def has_views(self) -> bool:
+        """Whether views of a page (``#/a``) are pages of their own."""
+        return bool(self.render)
+
+    @property
     def fills_database(self) -> bool:
         return self._has(ModeTrait.DATABASE)
 

@@ -78,8 +78,8 @@ _LIKE = 0.6
 # Only Larbin's blanks count. A quote that is not closed becomes part of a bare word, which
 # `_split` refuses.
 _WORD = re.compile(r'(?P<comment>#[^\n]*)|"(?P<quoted>[^"\n]*)"|(?P<bare>[^ \t\r\n#]+)|(?P<end>\n)')
-#: What editors and web pages insert: blanks that look like plain ones, marks that nobody sees, and
-#: the end of a DOS file.
+#: Editors and web pages insert blanks that look like plain ones, and marks that nobody sees; the
+#: last one ends a DOS file.
 _AS_PLAIN = str.maketrans(
     dict.fromkeys("\xa0\u2002\u2003\u2007\u2009\u202f\u3000", " ")
     | dict.fromkeys("\u200b\u2060\ufeff\x1a", None)

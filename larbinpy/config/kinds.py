@@ -413,6 +413,8 @@ def _folder_of_pages(text: str) -> str:
     return f"{path.rstrip('/')}/" if path else ""
 
 
+#: A comment in a list: from "#" at the beginning of a line, or after a blank, to its end.
+COMMENT = re.compile(r"(?:^|\s)#.*")
 #: The byte order marks of UTF-16.
 UTF_16 = (BOM_UTF16_LE, BOM_UTF16_BE)
 

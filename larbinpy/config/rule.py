@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from functools import cached_property, partial
 from typing import Any
 
-from larbinpy.config.kinds import ValueKind, decoded, plain, quote, show_size, size
+from larbinpy.config.kinds import COMMENT, ValueKind, decoded, plain, quote, show_size, size
 from larbinpy.config.patterns import HostPattern, canonical, host_name, is_suffix, registered_domain
 from larbinpy.url import hash64, resolve
 
@@ -125,7 +125,7 @@ class Listed:
         others: dict[Condition, None] = {}
         text = _text_of(path)
         for number, line in enumerate(text.splitlines(), 1):
-            word = _COMMENT.sub("", line).strip()
+            word = COMMENT.sub("", line).strip()
             if word:
                 try:
                     _sort_in(word, keys, others)
@@ -146,7 +146,6 @@ class Listed:
 
 Condition = Glob | Regex | Host | Domain | Number | Type | Listed
 
-_COMMENT = re.compile(r"(?:^|\s)#.*")
 #: Bytes read of a file of patterns: room for a million.
 _MOST_LISTED = 64 << 20
 #: A host in canonical spelling that is a name, and the address below one.

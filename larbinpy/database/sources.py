@@ -446,8 +446,10 @@ def _unpacked(packed: IO[bytes], archive: ArchivePart) -> AbstractContextManager
 
 
 def _dictionary(packed: IO[bytes]) -> bytes:
-    """What a file was compressed with: its first frame, if that is one of this kind (Zstandard
-    Compression for WARC Files, 3)."""
+    """The dictionary that a file was compressed with; empty for none.
+
+    It is the first frame, and of a kind of its own (Zstandard Compression for WARC Files, 3).
+    """
     kind, size = struct.unpack("<II", packed.read(8).ljust(8, b"\0"))
     data = packed.read(size) if kind == _DICTIONARY and size <= _LOOKED_AT else b""
     packed.seek(0)
@@ -544,11 +546,10 @@ def _is_record(file: Any, offset: int) -> bool:
     """Whether a compressed record begins there. The file stays where it is."""
     place = file.tell()
     file.seek(offset)
-    with suppress(zlib.error):
-        begin = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(file.read(_READ), 5)
-        file.seek(place)
-        return begin == b"WARC/"
+    packed = file.read(_READ)
     file.seek(place)
+    with suppress(zlib.error):
+        return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(packed, 5) == b"WARC/"
     return False
 
 

@@ -302,8 +302,8 @@ def _field(line: str) -> tuple[str, str]:
 
 def _sitemaps(value: str) -> list[str]:
     """The URLs in the value of a Sitemap line: the first word, and further URLs behind it."""
-    first, *others = value.split() or [""]
-    return [word for word in (first, *others) if word and (word is first or _IS_WEB(word))]
+    words = value.split()
+    return words[:1] + list(filter(_IS_WEB, words[1:]))
 
 
 def _delay(value: str, otherwise: float | None) -> float | None:

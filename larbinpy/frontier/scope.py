@@ -248,8 +248,7 @@ class Scope:
         self._avoids = avoids
         #: The hosts of the seeds, and what else `stay` keeps to.
         self.area = SeedArea(_area_kind(config), follows=config.follow_seed or config.check_links)
-        #: Whether views of a page (``#/a``) are pages of their own.
-        self.has_views = bool(config.render)
+        self.has_views = config.has_views
         self._privileged = tuple(ending.lower() for _, ending in config.sought)
         self._requisites = config.requisites != "off"
         self._limits = list(self._chosen(config))

@@ -126,7 +126,7 @@ def _is_read_only(path: Path | str) -> bool:
         return False
 
 
-#: What begins an escape in a netrc, or a backslash that curl takes as it is: `CORP\me`.
+#: A backslash begins an escape in a netrc, or stands for itself, as for curl: `CORP\me`.
 _BACKSLASH = re.compile(r"""\\([\\"\s])|\\""")
 
 

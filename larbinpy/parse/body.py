@@ -395,7 +395,7 @@ _PAGE = re.compile(
 _PROSE = re.compile(
     rb"(?:\xef\xbb\xbf)?+(?:[^<>=;{}()\[\]\"'`]|\b'\b)*+(?:<[a-z]|\Z)", re.IGNORECASE
 )
-#: What scripts have that load others.
+#: Scripts that load others have one of these.
 _LOADING = (b"import", b"export", b"Worker(", b"createElem(doc, tag, ")
 #: Names of pages, of programs that make pages or anything else, and those without ending.
 _NAMES = re.compile(

@@ -97,7 +97,7 @@ class Visit:
         self.refused[why] = self.refused.get(why, 0) + 1
 
 
-#: What the crawl tells a site of itself: the values of Emulation.setUserAgentOverride, and those of
+#: The crawl shows it to a site: the values of Emulation.setUserAgentOverride, and those of
 #: Network.setCookies for each cookie that scripts may read.
 Identity = tuple[Values, Sequence[Values]]
 #: Gets a visit that has ended: with the document, or None and the reason.
@@ -131,7 +131,7 @@ class Tab:
         # The session of the page itself, and those of its frames and workers.
         self.session = ""
         self._workers: set[str] = set()
-        # What its site was told.
+        # Its site was shown this.
         self._told: Identity = ({}, ())
         # The context of our scripts in the document that is shown, while it is known.
         self._world: int | None = None

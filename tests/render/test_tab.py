@@ -13,7 +13,7 @@ from larbinpy.url import Url
 PAGE = "http://a.test/app"
 #: Virtual seconds of a page.
 BUDGET = 8.0
-#: What the crawl tells the site.
+#: The crawl shows this to the site.
 ME: Identity = ({"userAgent": "me"}, ())
 
 

@@ -24,7 +24,7 @@ from typing import IO, NoReturn
 
 from larbinpy import __main__ as main
 
-#: What most command lines of the tests need.
+#: Most command lines of the tests need these.
 _MODULES = ("larbinpy.cli.crawl", "larbinpy.cli.mirror", "larbinpy.crawl.crawl")
 #: What Python and the modules read while they are loaded, so that a copy could not have it anew.
 _AT_START = ("PYTHON", "LARBINPY_NO_SCAN", "LANG", "LC_", "LD_", "TZ")
@@ -78,7 +78,7 @@ class Process:
 
 
 def _stream(given: int, mode: str) -> tuple[int, IO[bytes] | None]:
-    """What a copy gets as a stream, and this process' end of it if it is to be a pipe."""
+    """The stream that a copy gets, and the end of this process if it is a pipe."""
     if given == subprocess.PIPE:
         read, write = os.pipe()
         return (write, os.fdopen(read, mode)) if mode == "rb" else (read, os.fdopen(write, mode))

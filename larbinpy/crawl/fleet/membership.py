@@ -744,7 +744,7 @@ class Fleet:
             self.vault,
             partial(shard_of, shards=self.config.shards),
             self.config.stay,
-            views=bool(self.config.render),
+            views=self.config.has_views,
         )
         for url in urls:
             seeding.add(url)

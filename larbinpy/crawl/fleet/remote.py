@@ -330,7 +330,7 @@ class Remote:
             self._board,
             partial(shard_of, shards=self.config.shards),
             self.config.stay,
-            views=bool(self.config.render),
+            views=self.config.has_views,
         )
         refused = []
         for url in urls:

@@ -261,7 +261,7 @@ class Steering:
         self.orders = Orders(board, config.node)
         #: The seeds that this node passes on.
         self.seeding = Seeding(
-            board, partial(shard_of, shards=config.shards), config.stay, views=bool(config.render)
+            board, partial(shard_of, shards=config.shards), config.stay, views=config.has_views
         )
 
     def begin(self, work: Work, share_name: str) -> None:

@@ -386,7 +386,7 @@ _LONGEST_MARKDOWN = 2 * LONGEST_TEXT
 _MARKDOWN = Markdown(
     images=Markdown.Images(mode="ignore"), tables=Markdown.Tables(cell_blocks="text")
 )
-#: What is taken out where it is no code: headings and links without text, as those of images, the
+#: Taken out where it is no code: headings and links without text, as those of images, the
 #: second of two line breaks, signs without width, and tags for what Markdown cannot say. Each
 #: alternative begins with a character, so that `re` passes over all others; hence there is a line
 #: break before the first line.
@@ -395,7 +395,7 @@ _UNREAD = re.compile(
     r"|\n(?:[> ]*\\|#{1,6} *)(?=\n|\Z)|[\u00ad\u200b\ufeff]"
     r"|\[(?<!\\\[)\s*\]\([^()\s]*\)|</?(?:strong|em|del)>|&#160;|<br>"
 )
-#: What becomes a blank.
+#: Each becomes a blank.
 _BLANKS = ("&#160;", "<br>")
 #: A class of a program, or around it, that names its language: those of Prism and highlight.js,
 #: of Sphinx, GitHub and Jekyll, of SyntaxHighlighter.

@@ -418,7 +418,7 @@ def _words(control: Control) -> str:
 
 def _likeness(form: Form, field: Control) -> int:
     """How much a form looks like the first step of a login; 0 if it does not."""
-    words = f"{_words(field)} {form.action}"
+    words = f"{_words(field)} {form.action or ''}"
     if field.kind == "search" or _OTHER_WORDS.search(words):
         return 0
     marked = 4 if field.autocomplete & _USER else 0
