@@ -289,7 +289,7 @@ def test_parts_that_scripts_make_are_known_with_a_browser(world: World) -> None:
     web = world.web(lambda asked: iter([pages.get(asked.path, missing())]), "site.test")
     world.conf()
     crawler = world.run("--check-links", "--render", web.url())
-    found = [line for line in printed(crawler) if line.startswith("  --- ") or "404" in line]
+    found = [line for line in printed(crawler) if line.startswith(("  --- ", "  404 "))]
     assert found == [f"  404 Not Found: {web.url('/gone')}", f"  --- {web.url('/doc')}#none"]
     assert crawler.process.returncode == 1
 
