@@ -227,6 +227,9 @@ _STATES = {
     CrawlState.DISK_FULL.value: "disk full",
 }
 
+# With some ten thousand pages this takes a while.
+_LAST_WORK = "the outputs end their work; a mirror rewrites its links"
+
 #: Returns the place whose turn a request waits for; empty if it is sent.
 TurnOf = Callable[[Url], str]
 
@@ -250,7 +253,8 @@ def waits_for(
         return _STATES[state]
     if state == CrawlState.STOPPING.value:
         in_flight = frontier.ip_sites.in_flight
-        return f"{in_flight} transfers are finished" if in_flight else feeder.awaits
+        last = feeder.awaits or _LAST_WORK
+        return f"{in_flight} transfers are finished" if in_flight else last
     if state != CrawlState.RUNNING.value:
         return ""
     if frontier.ip_sites.in_flight:

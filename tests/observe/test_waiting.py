@@ -170,7 +170,7 @@ def test_a_request_that_waits_for_its_turn_is_not_out(
         (CrawlState.DISK_FULL, "disk full"),
         (CrawlState.WAITING, "nothing left to fetch; it waits for seeds"),
         (CrawlState.FINISHED, ""),
-        (CrawlState.STOPPING, ""),
+        (CrawlState.STOPPING, "the outputs end their work; a mirror rewrites its links"),
     ],
 )
 def test_states_of_the_crawl(world: MakeWorld, state: CrawlState, sentence: str) -> None:

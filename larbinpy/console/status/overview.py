@@ -216,7 +216,8 @@ _STATES = {
     ),
     CrawlState.PAUSED.value: Finding(Level.NOTE, "The crawl is paused: no new requests are made."),
     CrawlState.STOPPING.value: Finding(
-        Level.NOTE, "The crawl is stopping: only the transfers in flight are finished."
+        Level.NOTE,
+        "The crawl is stopping: the transfers in flight and the outputs end their work.",
     ),
     CrawlState.FINISHED.value: Finding(Level.NOTE, "The crawl has ended; everything is saved."),
     CrawlState.DISK_FULL.value: Finding(
