@@ -20,7 +20,6 @@ import click
 
 from larbinpy.cli.common import complain, file_option, files, load_config, open_remote, plain_errors
 from larbinpy.config import ConfigError
-from larbinpy.console.search.form import with_filter
 from larbinpy.console.search.replies import feed
 from larbinpy.console.text import counted, json_line, printable, roughly
 from larbinpy.database.base import (
@@ -34,7 +33,7 @@ from larbinpy.database.base import (
     is_server,
 )
 from larbinpy.database.finder import DatabaseFinder, Difference, markdown_of, open_finders
-from larbinpy.database.search.query import FILTERS, Query, parse
+from larbinpy.database.search.query import EXPECTED, FILTERS, Query, parse, with_filter
 from larbinpy.database.search.snippet import pieces
 from larbinpy.errors import NOTHING_FOUND, Ending
 from larbinpy.fleet.identity import as_node
@@ -148,17 +147,8 @@ def filtered(query: Query, now: float, **options: str | None) -> Query:
             filters[name] = FILTERS[name](text.strip(), now)
             if filters[name] is None:
                 wrong = printable(text[:60])
-                raise ConfigError(f"command line, --{name}: '{wrong}': expected {_EXPECTED[name]}")
+                raise ConfigError(f"command line, --{name}: '{wrong}': expected {EXPECTED[name]}")
     return replace(query, **filters)
-
-
-#: The value that each of the options takes, in words.
-_EXPECTED = {
-    "site": "a host, such as www.example.org",
-    "lang": "a language, such as zh",
-    "type": "a media type or its end, such as pdf",
-    "since": "a time such as 7d or 12h, or a date such as 2026-11-23",
-}
 
 
 def time_since(text: str, now: float) -> str:
@@ -455,8 +445,8 @@ def search(
     """Search the pages that a crawl put into its database (outputMode database).
 
     A page is found if it has all words. '"a phrase"' finds words in this order, word* their
-    beginnings, -word leaves pages out; intitle:, inurl:, site:, lang:, type: and since: narrow the
-    search. The database may be searched while the crawl writes it.
+    beginnings, -word leaves pages out; intitle:, inurl:, site:, lang:, type:, since: and before:
+    narrow the search. The database may be searched while the crawl writes it.
 
     If the crawl had several nodes on this machine, the databases of all are searched. --join asks
     the nodes that run, wherever they are, and merges what they find; those that do not answer are

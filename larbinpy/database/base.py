@@ -543,17 +543,14 @@ def filters(
     """
 
     def condition(name: str, value: str) -> tuple[str, list[Any]]:
+        values = value.split(" ")
         if name == "site":
-            host, _, path = value.partition("/")
-            of_host, hosts = among("page.host", _hosts(rows, host))
-            if not path:
-                return of_host, hosts
-            return f"({of_host} AND substr({_PATH}, 1, ?) = ?)", [*hosts, len(path), path]
+            return _at_sites(values, rows, among)
         if name == "since":
             return "page.fetched >= ?", [value]
-        if name == "lang" or "/" in value:
+        if len(values) == 1 and (name == "lang" or "/" in value):
             return f"page.{name} = ?", [value]
-        return among("page.type", [type_ for type_ in types() if type_.endswith(f"/{value}")])
+        return among(f"page.{name}", values if name == "lang" else _types(values, types))
 
     wanted = ("site", query.site), ("lang", query.lang), ("type", query.type)
     parts = [condition(name, value) for name, value in (*wanted, ("since", query.since)) if value]
@@ -563,6 +560,29 @@ def filters(
         parts.append((f"NOT coalesce({passed}, 0)", given))
     arguments = [argument for _, given in parts for argument in given]
     return "".join(f" AND {part}" for part, _ in parts), arguments
+
+
+def _types(values: Iterable[str], types: Callable[[], Sequence[str]]) -> list[str]:
+    """The media types that are meant by themselves, or by their first or last parts."""
+    known = types()
+    return [
+        full
+        for value in values
+        for full in ([value] if "/" in value else known)
+        if full == value or full.endswith(f"/{value}") or full.startswith(f"{value}/")
+    ]
+
+
+def _at_sites(sites: Iterable[str], rows: Rows, among: Among) -> tuple[str, list[Any]]:
+    """The condition that a page is of one of the `sites`, below the path that one may have."""
+    parts, given = [], []
+    for site in sites:
+        host, _, path = site.partition("/")
+        of_host, hosts = among("page.host", _hosts(rows, host))
+        below = f"({of_host} AND substr({_PATH}, 1, ?) = ?)"
+        parts.append(below if path else of_host)
+        given += [*hosts, len(path), path] if path else hosts
+    return parts[0] if len(parts) == 1 else f"({' OR '.join(parts)})", given
 
 
 def _hosts(rows: Rows, site: str) -> list[int]:

@@ -123,6 +123,20 @@ def test_pages_that_pass_a_filter_can_be_left_out(filled: Database) -> None:
         assert ask(finder, query("water", excluded=(("site", "nowhere.test"),), lang="en"))
 
 
+def test_a_page_has_one_of_several_values(finder: Finder) -> None:
+    for name, one, other in (
+        ("site", "www.a.test", "b.test"),
+        ("site", "www.a.test/sea", "b.test"),
+        ("lang", "de", "zh"),
+        ("type", "pdf", "text/plain"),
+        ("type", "application", "plain"),
+    ):
+        alone = [set(ask(finder, query(**{name: value}))) for value in (one, other)]
+        assert set(ask(finder, query(**{name: f"{one} {other}"}))) == alone[0] | alone[1]
+    assert ask(finder, query("water", type="application text")) != []
+    assert ask(finder, query("water", type="image")) == []
+
+
 def test_newest_first(finder: Finder) -> None:
     """A date in the future is not believed; pages without one are as old as the database."""
     assert ask(finder, query("water"), "date") == [HARBOUR, SEA, PDF]

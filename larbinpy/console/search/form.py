@@ -1,6 +1,5 @@
 """The Search page without hits: the form, its query string as values, and pages with a message."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from http import HTTPStatus
@@ -89,18 +88,6 @@ class SearchRequest:
 def _number(text: str, default: int, most: int) -> int:
     digits = text.isascii() and text.isdecimal() and len(text) < 10
     return min(max(int(text), 1), most) if digits else default
-
-
-_FILTER = r'(?:^|(?<=\s)){name}:(?:"[^"]*"|\S*)\s*'
-
-
-def with_filter(q: str, name: str, value: str) -> str:
-    """The query with the filter `name:value`, in place of others of that name."""
-    return f"{without_filter(q, name)} {name}:{value}".strip()
-
-
-def without_filter(q: str, name: str) -> str:
-    return re.sub(_FILTER.format(name=name), "", q, flags=re.IGNORECASE).strip()
 
 
 #: Longest query that the form takes (characters): percent-encoded it fits into an address.

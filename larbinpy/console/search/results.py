@@ -10,13 +10,11 @@ from larbinpy.console.search.form import (
     form,
     page,
     search_page,
-    with_filter,
-    without_filter,
 )
 from larbinpy.console.status.markup import Child, Html, el, figure, join, prose, section, table
 from larbinpy.console.text import counted, grouped, roughly, size
 from larbinpy.database.base import Change, Found, Hit, Stored
-from larbinpy.database.search.query import Query
+from larbinpy.database.search.query import Query, with_filter, without_filter
 from larbinpy.database.search.snippet import find, pieces
 
 #: Facets that are shown of each kind.

@@ -110,12 +110,26 @@ _TYPES = {
     "md": "markdown",
     "word": "application/msword",
     "doc": "application/msword",
+    "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    "xls": "application/vnd.ms-excel",
+    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "ppt": "application/vnd.ms-powerpoint",
+    "pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+    "odt": "application/vnd.oasis.opendocument.text",
+    "epub": "application/epub+zip",
+    "jpg": "image/jpeg",
+    "svg": "image/svg+xml",
 }
 #: Characters of a path that canonical URLs have as they are.
 _IN_PATHS = "/%:@!$&'()*+,;=~"
-_UNITS = {"h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
-_AGO = re.compile(r"(\d{1,5})\s*([hdwmy])(?:ours?|ays?|eeks?|onths?|ears?)?", re.IGNORECASE)
+#: Days.
+_UNITS = {"min": 1 / 1440, "h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
+_UNIT = "(?:(min)(?:ute)?s?|([hdwmy])(?:o|rs?|ours?|ays?|eeks?|onths?|ears?)?)"
+_AGO = re.compile(
+    rf"-?(?:an?|(?:the )?(?:last|past))?\s*(\d{{1,5}})?\s*{_UNIT}(?: ago)?", re.IGNORECASE
+)
 _DATE = re.compile(r"(\d{4})(?:[-/.](\d{1,2})(?:[-/.](\d{1,2}))?)?")
+_DAY_FIRST = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})")
 
 
 def host_of(text: str) -> str | None:
@@ -148,22 +162,23 @@ def site_of(text: str) -> str | None:
 
 
 def type_of(text: str) -> str | None:
-    """A media type or its last part, in lower case."""
-    text = text.lower().lstrip(".")
+    """A media type, its first or its last part, in lower case."""
+    text = text.lower().lstrip(".").removesuffix("/*")
     text = _TYPES.get(text, text)
     return text if re.fullmatch(r"[a-z0-9][a-z0-9.+/-]{0,80}", text) else None
 
 
 def since_of(text: str, now: float) -> str | None:
-    """The time that "7d", "2w", "2026", "2026-01-31", "yesterday" mean, ISO 8601 in UTC."""
+    """The time that "7d", "2 weeks", "2026", "2026-01-31", "31.1.2026", "yesterday" mean, ISO 8601
+    in UTC."""
     today = datetime.fromtimestamp(now, UTC)
     midnight = today.replace(hour=0, minute=0, second=0, microsecond=0)
-    text = text.lower()
+    text = _DAY_FIRST.sub(r"\3-\2-\1", text.lower())
     try:
         if text in ("today", "yesterday"):
             when = midnight - timedelta(days=text == "yesterday")
         elif ago := _AGO.fullmatch(text):
-            when = today - timedelta(days=int(ago[1]) * _UNITS[ago[2]])
+            when = today - timedelta(days=int(ago[1] or 1) * _UNITS[ago[2] or ago[3]])
         elif date := _DATE.fullmatch(text):
             year, month, day = (int(number or 1) for number in date.groups())
             when = datetime(year, month, day, tzinfo=UTC)
@@ -175,13 +190,36 @@ def since_of(text: str, now: float) -> str | None:
     return timestamp(when.timestamp())
 
 
+_Reader = Callable[[str, float], str | None]
+#: Between values of which a page has one.
+_OR = re.compile(r"\s*[,;|]\s*")
+
+
+def _any(read: Callable[[str], str | None]) -> _Reader:
+    """The reader of several values, which are separated by blanks in what it makes of them."""
+
+    def values(text: str, now: float) -> str | None:
+        texts = [text] if read(text) else filter(None, _OR.split(text))
+        found = dict.fromkeys(map(read, texts))
+        return None if None in found else " ".join(map(str, found)) or None
+
+    return values
+
+
 #: Operators that filter pages, and the functions that read their values: of the text and the time
 #: now, Unix time, they make the value of the field of `Query`, or None if the text makes no sense.
-FILTERS: dict[str, Callable[[str, float], str | None]] = {
-    "site": lambda text, now: site_of(text),
-    "lang": lambda text, now: language_of(text),
-    "type": lambda text, now: type_of(text),
+FILTERS: dict[str, _Reader] = {
+    "site": _any(site_of),
+    "lang": _any(language_of),
+    "type": _any(type_of),
     "since": since_of,
+}
+#: The value that each of them takes, in words.
+EXPECTED = {
+    "site": "a host, such as www.example.org",
+    "lang": "a language, such as zh",
+    "type": "a media type or its end, such as pdf",
+    "since": "a time such as 7d or 12h, or a date such as 2026-11-23",
 }
 
 
@@ -238,9 +276,10 @@ class Query:
     #: Words and phrases in quotes that the texts of pages must not have as they are typed.
     unsaid: tuple[Item, ...] = ()
     #: Host, or domain with all its hosts, in lower case; then the beginning of the path, if any.
+    #: This and the next two may be several, separated by blanks, of which a page has one.
     site: str | None = None
     lang: str | None = None
-    #: Media type, or its last part: "application/pdf", "pdf".
+    #: Media type, or its first or last part: "application/pdf", "image", "pdf".
     type: str | None = None
     #: Fetched at or after this time, ISO 8601.
     since: str | None = None
@@ -261,7 +300,7 @@ class Query:
 #: An optional sign, an optional operator, and a phrase in quotes (the last may lack its end) or
 #: what stands until the next blank. Two dashes begin the option of a command.
 _TERM = re.compile(
-    r"""(?P<sign>(?:[-+](?![-+]))?)(?:(?P<name>[a-z]+)[:：])?(?:["“”„«»＂](?P<phrase>[^"“”„«»＂]*)["“”„«»＂]?"""
+    r"""\(*(?P<sign>(?:[-+](?![-+]))?)(?:(?P<name>[a-z]+)[:：])?(?:["“”„«»＂](?P<phrase>[^"“”„«»＂]*)["“”„«»＂]?"""
     r"""(?:[~^]\d*)?|(?P<word>[^\s"“”„«»＂]+))""",
     re.IGNORECASE,
 )
@@ -272,20 +311,35 @@ _BETWEEN = re.compile(
 )
 #: Not to be taken apart: a number with separators, and a URL.
 _NUMBER = re.compile(r"\d{1,3}(?:,\d{2,3})*,\d{3}")
-_URL = re.compile(r"(?:[a-z][a-z0-9+.-]*://|(?=www\.))(?P<rest>[^\s#]+)\S*", re.IGNORECASE)
+_URL = re.compile(
+    r"(?:[a-z][a-z0-9+.-]*://|(?:mailto|tel):|(?=www\.))(?P<rest>[^\s#]+)\S*", re.IGNORECASE
+)
 _FIELDS = {"intitle": "title", "inurl": "url"}
 #: Names that operators have in other engines.
 _ALIASES = {
     "language": "lang",
     "filetype": "type",
     "ext": "type",
+    "mime": "type",
     "after": "since",
+    "until": "before",
     "title": "intitle",
     "url": "inurl",
+    "intext": "",
 }
-_OPERATORS = FILTERS.keys() | _FIELDS.keys()
+_OPERATORS = FILTERS.keys() | _FIELDS.keys() | {"before"}
+#: An operator whose value stands behind a blank, or has one.
+_APART = re.compile(
+    r"(?<![^\s(+-])(?P<name>[a-z]{4,8})[:：](?P<gap>\s*)"
+    rf"(?P<value>(?:the |last |past )*\d{{1,5}}\s+{_UNIT}(?: ago)?(?!\S)|[\w./:@-]+)",
+    re.IGNORECASE,
+)
 #: Between terms, unless all of the query is in capital letters.
 _BOOLEAN = frozenset(("AND", "OR", "NOT", "&&", "||", "|"))
+#: A star that stands for more than the end of a word.
+_STAR_WITHIN = re.compile(r"(?<![*\W])\*\w|^\*+\w")
+#: Values of operators that are hardly words.
+_TELLING = {*_LANGUAGES, *_CODES, *_CODES.values(), *_TYPES, "html", "pdf", "xml", "json"}
 #: A word that may be written as two, and its characters.
 _ONE = re.compile(r"[^\W_]+(?:\.\d+)*")
 _MOST_JOINED = 24
@@ -321,6 +375,15 @@ class _Draft:
             before = items.pop()
             item = replace(before.or_else(item), text=f"{before.text} OR {item.text}")
         items.append(item)
+
+    def filter(self, name: str, value: str) -> None:
+        """Add the value of a filter, of which the last time counts."""
+        before = self.filters.get(name, value)
+        if before != value and name == "since":
+            self.note("only the last since: counts")
+        elif before != value:
+            value = f"{before} {value}"
+        self.filters[name] = value
 
     def query(self) -> Query:
         if self.unwanted and not (self.wanted or self.filters or self.excluded):
@@ -364,7 +427,7 @@ def parse(text: str, languages: Sequence[str], now: float) -> Query:
         text = text[:LONGEST]
         draft.note(f"only the first {LONGEST} characters were read")
     # The quote in a Hebrew acronym begins no phrase.
-    terms = [*_TERM.finditer(alike(text))]
+    terms = [*_TERM.finditer(_APART.sub(lambda found: _closed(found, now), alike(text)))]
     for at, term in enumerate(terms):
         if len(draft.seen) >= MOST:
             draft.note(f"only the first {MOST} words were read")
@@ -374,6 +437,41 @@ def parse(text: str, languages: Sequence[str], now: float) -> Query:
         else:
             _read(term, draft)
     return replace(draft.query(), text=text)
+
+
+def _closed(found: re.Match[str], now: float) -> str:
+    """An operator with its value in quotes, if the blank before or within it is not between words:
+    since: 2 weeks, site: example.com."""
+    name, value = _name(found["name"]), found["value"]
+    name = "since" if name == "before" else name
+    is_telling = name == "since" or "." in value or value.lower() in _TELLING
+    has_blank = found["gap"] or " " in value
+    is_one = has_blank and is_telling and name in FILTERS and FILTERS[name](value, now)
+    return f'{found["name"]}:"{value}"' if is_one else found[0]
+
+
+def _name(typed: str | None) -> str:
+    """The operator that a name means."""
+    name = (typed or "").lower()
+    return _ALIASES.get(name, name)
+
+
+def with_filter(q: str, name: str, value: str) -> str:
+    """The typed query with the filter `name:value`, in place of others of that name."""
+    shown = f'"{value}"' if " " in value else value
+    return f"{without_filter(q, name)} {name}:{shown}".strip()
+
+
+def without_filter(q: str, name: str) -> str:
+    """The typed query without the filters of a name, and the words that joined them."""
+    kept: list[str] = []
+    for term in _TERM.finditer(_APART.sub(lambda found: _closed(found, 0.0), q)):
+        is_it = _name(term["name"] or term[0].rstrip(":：")) == name and term["sign"] != "-"
+        while is_it and kept and kept[-1] in _BOOLEAN:
+            kept.pop()
+        if not is_it and (kept or term[0] not in _BOOLEAN):
+            kept.append(term[0])
+    return " ".join(kept)
 
 
 def _may_be_one(first: str, second: str) -> bool:
@@ -426,14 +524,16 @@ def otherwise(word: str) -> list[str]:
 
 def _read(term: re.Match[str], draft: _Draft) -> None:
     minus = term["sign"] == "-" or draft.operator == "NOT"
-    name = (term["name"] or "").lower()
-    name = _ALIASES.get(name, name)
+    name = _name(term["name"])
     value = term["word"] or (term["phrase"] or "").strip()
     if (term["sign"], name, value) in draft.seen:
         return
     draft.seen.add((term["sign"], name, value))
     if name in FILTERS:
         _filter(name, value, minus, draft)
+        return
+    if name == "before":
+        _filter("since", value, not minus, draft)
         return
     if value[:-1].lower() in _OPERATORS and value[-1] in ":：":
         draft.note(f"{value} is a word here: nothing follows it")
@@ -453,6 +553,8 @@ def _read(term: re.Match[str], draft: _Draft) -> None:
         return
     for word in [value] if minus or _NUMBER.fullmatch(value) else _BETWEEN.split(value):
         text, prefix = word.strip("*"), word.endswith("*")
+        if _STAR_WITHIN.search(word):
+            draft.note(f"{word[:40]}: a star stands for the end of a word, and for no other part")
         if prefix and len(text) == 1 and kind_of(text) is RunKind.WORD:
             prefix = False
             draft.note(
@@ -472,12 +574,11 @@ def _parts(text: str, languages: Sequence[str]) -> tuple[Form, ...]:
 
 def _filter(name: str, value: str, minus: bool, draft: _Draft) -> None:
     shown = f"{'-' * minus}{name}:{value[:40]}"
-    read = FILTERS[name](value, draft.now)
+    draft.operator = ""
+    read = FILTERS[name](value if "(" in value else value.rstrip(")"), draft.now)
     if read is None:
-        draft.note(f"{shown} is not known: it was left out")
+        draft.note(f"{shown} is not known: it was left out; expected {EXPECTED[name]}")
     elif minus:
         draft.excluded[name, read] = None
     else:
-        if draft.filters.get(name, read) != read:
-            draft.note(f"only the last {name}: counts")
-        draft.filters[name] = read
+        draft.filter(name, read)

@@ -17,8 +17,6 @@ from larbinpy.console.search.form import (
     Frame,
     SearchRequest,
     message_page,
-    with_filter,
-    without_filter,
 )
 from larbinpy.console.search.replies import Replies
 from larbinpy.console.search.results import found_page, snippet, stored_page
@@ -145,23 +143,6 @@ def test_facets_narrow_and_widen_the_query() -> None:
     assert "10 pages" in words(narrowed)
     assert links(narrowed)["all sites"] == "search.html?q=solar+energy"
     assert "www.site1.example" not in links(narrowed)
-
-
-@pytest.mark.parametrize(
-    ("q", "then"),
-    [
-        ("a", "a site:h"),
-        ("site:x a", "a site:h"),
-        ("a SITE:x", "a site:h"),
-        ('a site:"x y" b', "a b site:h"),
-        ("website:x", "website:x site:h"),
-        ("site: a", "a site:h"),
-        ("", "site:h"),
-    ],
-)
-def test_a_filter_takes_the_place_of_others(q: str, then: str) -> None:
-    assert with_filter(q, "site", "h") == then
-    assert without_filter(then, "site") == then.removesuffix("site:h").strip()
 
 
 def test_what_the_user_should_know_is_said() -> None:

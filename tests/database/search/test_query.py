@@ -7,7 +7,17 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from larbinpy.database.search.query import LONGEST, MOST, Form, Item, Query, parse, site_of
+from larbinpy.database.search.query import (
+    LONGEST,
+    MOST,
+    Form,
+    Item,
+    Query,
+    parse,
+    site_of,
+    with_filter,
+    without_filter,
+)
 from larbinpy.database.search.segment import ALGORITHMS, forms, vocabulary
 from tests.database.search.test_segment import Index
 from tests.support.suites import suite
@@ -52,6 +62,7 @@ def test_words_phrases_and_operators() -> None:
         ("a,b;c", ["a", "b", "c"]),
         ("foo:bar http://x.y/z", ["foo bar", "x y z"]),
         ("https://X.org/a%20b,c?d=(e)#f www.x.org", ["x org a b c d e", "www x org"]),
+        ("mailto:a@b.org intext:cats (1)", ["a b org", "cats|cat|cats1", "1|cats1"]),
         ("tool --quiet -- --", ["tool", "quiet"]),
         ("C++17 C#12 i++", ["c c＋＋ 17", "c c＃ 12", "i i＋＋"]),
         ("1,234,567 1.234 1,2", ["1 234 567|1234567", "1 234|1234|v1 234", "1", "2"]),
@@ -91,6 +102,75 @@ def test_words_in_quotes_or_with_a_plus_are_literal() -> None:
     query = parse('foxes +dogs "cats" "中国" -"birds" inurl:"cats"', ["en"], NOW)
     assert [item.text for item in query.wanted if item.literal] == ["dogs", "cats"]
     assert ([item.text for item in query.unsaid], query.unwanted) == (["birds"], ())
+
+
+@pytest.mark.parametrize(
+    ("text", "site", "lang", "type_"),
+    [
+        ("site:a.b OR site:c.d/e", "a.b c.d/e", None, None),
+        ("(site:a.b OR site:c.d) x", "a.b c.d", None, None),
+        ("site:a.b,c.d lang:de|fr type:pdf,doc", "a.b c.d", "de fr", "pdf application/msword"),
+        ("site:a.b site:A.B lang:de lang:en", "a.b", "de en", None),
+        ("site:a.b/c,d.html", "a.b/c,d.html", None, None),
+        ("site: a.b lang: German type: pdf", "a.b", "de", "pdf"),
+    ],
+)
+def test_a_page_has_one_of_several_values(
+    text: str, site: str | None, lang: str | None, type_: str | None
+) -> None:
+    query = parse(text, ["en"], NOW)
+    assert (query.site, query.lang, query.type) == (site, lang, type_)
+    assert [item.text for item in query.wanted] == ["x"] * text.endswith(" x")
+    assert not query.notes
+
+
+def test_an_operator_before_a_word_is_a_word() -> None:
+    texts = ("site: cats", "type: error", "lang: the", "since: version 2")
+    for text in texts:
+        assert [item.text for item in parse(text, ["en"], NOW).wanted] == text.split(), text
+
+
+def test_before_is_the_other_side_of_since() -> None:
+    start = "2026-01-31T00:00:00Z"
+    assert parse("x before:2026-01-31", ["en"], NOW).excluded == (("since", start),)
+    assert parse("x until:31.1.2026", ["en"], NOW).excluded == (("since", start),)
+    assert parse("x -before:2026-01-31", ["en"], NOW).since == start
+    both = parse("x since:2025 before:2026", ["en"], NOW)
+    assert both.since == "2025-01-01T00:00:00Z"
+    assert both.excluded == (("since", "2026-01-01T00:00:00Z"),)
+
+
+@pytest.mark.parametrize(
+    ("q", "then"),
+    [
+        ("a", "a site:h"),
+        ("site:x a", "a site:h"),
+        ("a SITE:x", "a site:h"),
+        ('a site:"x y" b', "a b site:h"),
+        ("website:x", "website:x site:h"),
+        ("site: a", "a site:h"),
+        ("", "site:h"),
+    ],
+)
+def test_a_filter_takes_the_place_of_others(q: str, then: str) -> None:
+    assert with_filter(q, "site", "h") == then
+    assert without_filter(then, "site") == then.removesuffix("site:h").strip()
+
+
+@pytest.mark.parametrize(
+    ("q", "then"),
+    [
+        ("a (site:x OR language:de) OR site:y b", "a OR language:de) b site:h"),
+        ("site: x.y OR c", "c site:h"),
+        ("a -site:x before:2026", "a -site:x before:2026 site:h"),
+    ],
+)
+def test_a_filter_takes_the_place_of_all_of_its_name(q: str, then: str) -> None:
+    assert with_filter(q, "site", "h") == then
+
+
+def test_a_value_with_a_blank_is_in_quotes() -> None:
+    assert with_filter("a", "since", "2 weeks") == 'a since:"2 weeks"'
 
 
 def test_operators_have_the_names_of_other_engines() -> None:
@@ -153,6 +233,14 @@ def test_short_words_are_found_within_words_where_most_pages_are_chinese() -> No
         ("since:2000y", Query(since="1970-01-01T00:00:00Z")),
         ("since:0099", Query(since="1970-01-01T00:00:00Z")),
         ("since:0999-12-31T10:00", Query(since="1970-01-01T00:00:00Z")),
+        ("since:9.3.2026", Query(since="2026-03-09T00:00:00Z")),
+        ("since:2 weeks", Query(since="2026-11-09T08:00:00Z")),
+        ("since:week", Query(since="2026-11-16T08:00:00Z")),
+        ('since:"last 2 months"', Query(since="2026-09-24T08:00:00Z")),
+        ("since: 3 days ago", Query(since="2026-11-20T08:00:00Z")),
+        ("since:30min", Query(since="2026-11-23T07:30:00Z")),
+        ("type:image/*", Query(type="image")),
+        ("mime:text/html", Query(type="text/html")),
     ],
 )
 def test_filters(text: str, expected: Query) -> None:
@@ -162,11 +250,23 @@ def test_filters(text: str, expected: Query) -> None:
 @pytest.mark.parametrize(
     ("text", "note"),
     [
-        ("lang:klingon cats", "lang:klingon is not known: it was left out"),
-        ("since:2026-13-40 cats", "since:2026-13-40 is not known: it was left out"),
+        (
+            "lang:klingon cats",
+            "lang:klingon is not known: it was left out; expected a language, such as zh",
+        ),
+        (
+            "since:2026-13-40 cats",
+            "since:2026-13-40 is not known: it was left out; expected a time such as 7d or 12h, or"
+            " a date such as 2026-11-23",
+        ),
         ("site: cats", "site: is a word here: nothing follows it"),
-        ("-lang:klingon cats", "-lang:klingon is not known: it was left out"),
-        ("site:a.b site:c.d", "only the last site: counts"),
+        (
+            "-lang:klingon cats",
+            "-lang:klingon is not known: it was left out; expected a language, such as zh",
+        ),
+        ("since:2026 since:2027", "only the last since: counts"),
+        ("c*t", "c*t: a star stands for the end of a word, and for no other part"),
+        ("*cat", "*cat: a star stands for the end of a word, and for no other part"),
         ("x" * 2000, f"only the first {LONGEST} characters were read"),
         (" ".join(map(str, range(100))), f"only the first {MOST} words were read"),
         ("s*", "s* is the word s: the beginning of a word has two letters or more"),
