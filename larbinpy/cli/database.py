@@ -14,6 +14,7 @@ from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
+from unicodedata import normalize
 from urllib.parse import unquote
 
 import click
@@ -603,7 +604,7 @@ _COLUMNS = (
     *("same_as", "near", "missing", "moved_to", "due", "observed", "exposure"),
 )
 #: A spreadsheet takes a cell that begins so for a formula (OWASP, CSV Injection).
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 @click.command()
@@ -718,9 +719,9 @@ def _csv(pages: _Pages, out: TextIO, names: _Fields) -> None:
 _FACTS = ("url", "title", "author", "site_name", "published", "modified", "fetched", "lang", "type")
 #: Fields that not all pages have.
 _OPTIONAL = frozenset({"markdown"})
-#: Characters of the path of a URL in the name of its file.
-_LONGEST_NAME = 80
-_NOT_IN_NAMES = re.compile(r"[^\w.-]+", re.ASCII)
+#: Characters of the path of a URL in the name of its file, and the bytes of them.
+_LONGEST_NAME, _MOST_BYTES = 80, 200
+_NOT_IN_NAMES = re.compile(r"[^\w.-]+")
 
 
 def _in_markdown(pages: _Pages, names: _Fields) -> Iterator[tuple[dict[str, object], str]]:
@@ -751,7 +752,7 @@ def _export_folder(pages: _Pages, folder: str | None, names: _Fields) -> None:
     for facts, markdown in _in_markdown(pages, ("url", *(names or _FACTS))):
         url = str(facts["url"])
         _, _, host, path = [*url.split("/", 3), ""][:4]
-        place = _NOT_IN_NAMES.sub("-", unquote(path)).strip("-.")[:_LONGEST_NAME] or "index"
+        place = _name_of(path)
         above = Path(folder, _NOT_IN_NAMES.sub("-", host).strip("."))
         above.mkdir(parents=True, exist_ok=True)
         # JSON is YAML.
@@ -764,6 +765,16 @@ def _export_folder(pages: _Pages, folder: str | None, names: _Fields) -> None:
             out.write(f"---\n{head}---\n\n{markdown}\n")
         count += 1
     click.echo(f"{folder}: {counted(count, 'page')}")
+
+
+def _name_of(path: str) -> str:
+    """The path of a URL as a part of a file's name, in its own script.
+
+    Without dots: Windows takes con.html-1.md for a device.
+    """
+    name = _NOT_IN_NAMES.sub("-", normalize("NFC", unquote(path)).replace(".", "-"))
+    name = name.strip("-")[:_LONGEST_NAME].encode()[:_MOST_BYTES].decode(errors="ignore")
+    return name or "index"
 
 
 def _cell(value: object) -> object:

@@ -140,6 +140,43 @@ def test_words_may_begin_with_a_dash(
 
 
 @pytest.mark.parametrize(
+    ("path", "start"),
+    [
+        ("%E4%B8%AD%E6%96%87/%E9%A1%B5", "中文-页"),
+        ("docs/Cafe%CC%81.html", "docs-Café-html"),
+        ("con.html", "con-html"),
+        ("../..%2F.git/x", "git-x"),
+        ("%F0%A0%80%80" * 70, "\U00020000" * 50),
+        ("%FF?!", "index"),
+    ],
+)
+def test_a_file_of_markdown_is_called_by_its_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, start: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with closing(Writer("a.db")) as writer:
+        writer.write([prepared(f"http://a.test/{path}", "words")])
+    done = CliRunner().invoke(
+        main, ["export", "--format", "markdown", "-o", "md", "-d", "a.db"], catch_exceptions=False
+    )
+    assert done.exit_code == 0
+    (file,) = Path("md/a.test").iterdir()
+    assert file.name.removesuffix(".md").rpartition("-")[0] == start
+
+
+@pytest.mark.parametrize(
+    "text", ["=1", "+1", "-1", "@x", *(f"{sign}1" for sign in "\uff1d\uff0b\uff0d")]
+)
+def test_no_cell_is_a_formula(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    with closing(Writer("a.db")) as writer:
+        writer.write([prepared("http://a.test/", "words", title=text)])
+    done = CliRunner().invoke(main, ["export", "--format", "csv", "-d", "a.db"])
+    (row,) = csv.DictReader(io.StringIO(done.stdout.removeprefix("\ufeff")))
+    assert row["title"] == f"'{text}"
+
+
+@pytest.mark.parametrize(
     "arguments",
     [
         (),
@@ -450,7 +487,7 @@ def test_pages_as_markdown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
     assert ask("export", "--format", "markdown", "-o", "md").stdout == "md: 2 pages\n"
     first, second = sorted(Path("md").rglob("*.md"))
-    assert re.fullmatch(r"md/a\.test/b-q-[0-9a-f]{8}\.md", str(first))
+    assert re.fullmatch(r"md/a\.test/b-ä-q-[0-9a-f]{8}\.md", str(first))
     assert re.fullmatch(r"md/b\.test/2-[0-9a-f]{8}\.md", str(second))
     head, _, text = first.read_text().removeprefix("---\n").partition("---\n\n")
     assert head.startswith('url: "http://a.test/b/%C3%A4?q"\ntitle: "T"\n')
