@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from larbinpy.config.rule import Rule
 from larbinpy.dns.lookup import NO_SUCH_NAME, Answer
-from larbinpy.fetch.robots import Rules, whole_lines
+from larbinpy.fetch.robots import MAX_SIZE, Rules, whole_lines
 from larbinpy.frontier.addresses import IPSites
 from larbinpy.frontier.politeness import SettingsOf
 from larbinpy.frontier.site import STEPS, Event, NamedSite, PackedRobots, State
@@ -34,7 +34,7 @@ from larbinpy.page import (
     is_retried,
     of_status,
 )
-from larbinpy.parse import redirect_spelling, redirect_target
+from larbinpy.parse import redirect_spelling, redirect_target, text_of
 from larbinpy.storage.site_counts import SiteCounts
 from larbinpy.storage.sizes import DEFAULT_SIZES, FrontierSizes
 from larbinpy.url import GUESS, SITEMAP, Aim, Ask, Purpose, Url, port_of, resolve, site_of
@@ -176,7 +176,8 @@ class RobotsStep(Step):
         others = any(url.purpose is not SITEMAP for url in owner.waiting)
         via = None if others or not owner.waiting else owner.waiting[0].via
         if page.outcome in READABLE:
-            body = page.body if page.truncated is None else whole_lines(page.body)
+            body, is_whole = text_of(page, MAX_SIZE)
+            body = body if is_whole else whole_lines(body)
             rules = Rules.parse(body)
             packed = self._rules.pack(body, rules)
             delay = self._rules.delay(owner, rules)

@@ -38,6 +38,7 @@ from larbinpy.parse.body import (
     redirect_spelling,
     redirect_target,
     reloaded,
+    text_of,
     type_of,
 )
 from larbinpy.parse.charset import sniff
@@ -85,6 +86,7 @@ __all__ = [
     "rewriting",
     "sniff",
     "srcset",
+    "text_of",
     "title_of",
     "type_of",
     "unfollowed",

@@ -453,6 +453,19 @@ def is_sitemap(page: Page) -> bool:
     return _is_feed(first) or _is_list(first)
 
 
+def text_of(page: Page, most: int) -> tuple[bytes, bool]:
+    """A text, and whether it is whole; some more than `most` bytes are enough.
+
+    It is unpacked, as some sites serve a gzip file without a label.
+    """
+    text, faults = b"", [page.truncated] if page.truncated else []
+    for chunk in xml.unpacked(page, faults.append):
+        text += chunk
+        if len(text) > most:
+            break
+    return text, not faults
+
+
 def _is_list(first: bytes) -> bool:
     """Whether a text begins with a URL."""
     return first[:_HEAD].lstrip(_BLANK)[:8].lower().startswith((b"http://", b"https://"))

@@ -348,26 +348,33 @@ def test_robots_txt_itself_is_always_allowed() -> None:
     assert not nothing.allowed(ME, "http://site.test/a/robots.txt")
 
 
-_LINES = st.tuples(
-    st.sampled_from(
-        ["Allow", "Disallow", "allow", "Dissallow", "Crawl-delay", "Noindex", "Sitemap"]
-    ),
-    st.sampled_from([": ", ":", " : ", " ", "\t"]),
-    st.sampled_from(["/", "", "*", "/*"]),
-    st.lists(
-        st.sampled_from(
-            [*"/ab*$%?=&#: ~.1", "%2F", "%2f", "%41", "%C3%A9", "%3D", "%24", "%2A", "/index.html"]
-        ),
-        max_size=6,
-    ).map("".join),
-).map("".join)
+#: Protego weighs a pattern by its escaped form, which is as long as what was written for these.
+_EVEN = [*"/ab*=#~.1", "%2F", "%2f", "%2A", "%C3%A9", "/index.html"]
+_ODD = [*"$%?&: ", "%41", "%3D", "%24"]
+_OTHERS = ["Crawl-delay", "Noindex", "Sitemap"]
+
+
+def _lines(fields: list[str], parts: list[str]) -> st.SearchStrategy[list[str]]:
+    value = st.lists(st.sampled_from(parts), max_size=6).map("".join)
+    start = st.sampled_from(["/", "", "*", "/*"])
+    colon = st.sampled_from([": ", ":", " : ", " ", "\t"])
+    line = st.tuples(st.sampled_from(fields + _OTHERS), colon, start, value).map("".join)
+    return st.lists(line, max_size=6)
+
+
+_ALLOW, _DISALLOW = ["Allow", "allow"], ["Disallow", "Dissallow"]
+_LINES = st.one_of(
+    _lines(_ALLOW + _DISALLOW, _EVEN),
+    _lines(_DISALLOW, _EVEN + _ODD),
+    _lines(_ALLOW, _EVEN + _ODD).map(lambda lines: ["Disallow: /", *lines]),
+)
 _PATHS = st.lists(
     st.sampled_from([*"/ab*$?=&:~.1", "%2F", "%41", "%C3%A9", "%3D", "%25", "/index.html"]),
     max_size=6,
 ).map("".join)
 
 
-@given(st.lists(_LINES, max_size=6), st.lists(_PATHS, min_size=1, max_size=5))
+@given(_LINES, st.lists(_PATHS, min_size=1, max_size=5))
 def test_rules_agree_with_protego(lines: list[str], paths: list[str]) -> None:
     text = "\n".join(["User-agent: *", *lines])
     ours, theirs = Rules.parse(text.encode()), Protego.parse(text)

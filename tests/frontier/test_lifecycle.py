@@ -1,5 +1,6 @@
 """How a site comes to its address and its robots.txt, and what its failures lead to."""
 
+import gzip
 import itertools
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ from tests.support.frontiers import (
 ROBOTS = "http://a.test/robots.txt"
 PAGE = "http://a.test/page"
 DENY = b"User-agent: *\nDisallow: /\n"
+CLOSED, SHUT = "http://a.test/closed", b"User-agent: *\nDisallow: /closed\n"
 
 
 @pytest.fixture
@@ -101,6 +103,22 @@ def test_robots_txt_is_obeyed(world: MakeWorld, more: Any) -> None:
     here.run()
     assert here.outcomes() == {PAGE: Outcome.SUCCESS, other: Outcome.FORBIDDEN_ROBOTS}
     assert here.pages() == [PAGE]
+
+
+@pytest.mark.parametrize(
+    "packed",
+    [
+        gzip.compress(SHUT),
+        gzip.compress(gzip.compress(SHUT)),
+        gzip.compress(SHUT + b"Disallow: /" + b"#" * MAX_SIZE),
+        # It ends before its end: half a rule does not count.
+        gzip.compress(SHUT + b"Disallow: /private\n", compresslevel=0)[:-16],
+    ],
+)
+def test_a_robots_txt_may_be_a_gzip_file_without_a_label(world: MakeWorld, packed: Any) -> None:
+    here = world(PAGE, CLOSED, replies={ROBOTS: {"body": packed}})
+    here.run()
+    assert here.outcomes() == {PAGE: Outcome.SUCCESS, CLOSED: Outcome.FORBIDDEN_ROBOTS}
 
 
 @pytest.mark.parametrize("half", [b"Disallow: /", b"Allow: /closed"])
