@@ -237,7 +237,7 @@ def crawl(
             # Without an output mode, the folder would stay empty.
             given = given._replace(pairs=[*given.pairs, ("outputMode", "mirror")])
             config = given.config(defaults.config)
-        seeds = _checked(config, chain(urls, seeds_in(input_file)), start, nodes)
+        seeds = _checked(config, urls, input_file, start, nodes)
         for file in filter(None, (report, junit)):
             check_writable(file)
         if config.fills_database:
@@ -367,15 +367,21 @@ def _lacks(ended: Mapping[str, Any], limited: int) -> list[str]:
 
 
 def _checked(
-    config: Config, seeds: Iterator[str], start: Start, nodes: int | None
+    config: Config, urls: Sequence[str], listed: str | None, start: Start, nodes: int | None
 ) -> Iterator[str]:
-    """`seeds`, lazily; raises ConfigError if there is nothing to crawl."""
-    first = list(islice(seeds, 1))
+    """`urls` and those in the file `listed`, lazily; raises ConfigError if nothing is to crawl."""
+    seeds = seeds_in(listed)
+    first = [*urls, *islice(seeds, 1)]
+    is_empty = listed is not None and len(first) == len(urls)
+    empty = f"{'standard input' if listed == '-' else listed}: no URL in it" if is_empty else ""
     exists = start is Start.AUTO and (nodes or State(Path(config.state_dir)).exists)
     # A crawl to join has its seeds.
     resumes = exists or start is Start.RESUME or config.join
     if not (first or config.start_url or config.input_port or resumes):
-        raise ConfigError("nothing to crawl: give a URL, startUrl or inputPort")
+        nothing = f"{empty}, and nothing else" if empty else "nothing"
+        raise ConfigError(f"{nothing} to crawl: give a URL, startUrl or inputPort")
+    if empty:
+        complain(empty)
     return chain(first, seeds)
 
 

@@ -67,7 +67,7 @@ def seed(
         refuse_files(urls)
         seeds = [*urls, *(url for url, _ in lines(input_file))]
         if not seeds:
-            raise ConfigError("no URL given")
+            raise ConfigError(f"{input_file}: no URL in it" if input_file else "no URL given")
         address = join_of(config_file, join, state) if host is None and port is None else ""
         if address:
             sys.exit(_seed_all(address, seeds, priority, depth, again))

@@ -23,7 +23,7 @@ from larbinpy.crawl.intake import Intake, Judge
 from larbinpy.crawl.kept_options import KeptOptions
 from larbinpy.crawl.mode import Mode, Room, SavedPause
 from larbinpy.crawl.network import Network, unshared
-from larbinpy.crawl.on_disk import NO_PARTS, OnDisk, SavedSessions, locked, refuse_nodes
+from larbinpy.crawl.on_disk import NO_PARTS, OnDisk, SavedSessions, check_folder, locked
 from larbinpy.crawl.own_plug import LinkFilter, RequestChanger
 from larbinpy.crawl.parts import (
     KINDS,
@@ -90,7 +90,7 @@ class Alone:
 
     def start(self, context: Context, start: Start) -> Start:
         """How to start in the folder of this process. Raises StateError."""
-        refuse_nodes(context.folder)
+        check_folder(context.folder, start)
         return start
 
     def logins(self, context: Context) -> Logins:

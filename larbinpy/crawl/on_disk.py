@@ -34,6 +34,7 @@ from larbinpy.output.plug import Outputs
 from larbinpy.stats import Stats
 from larbinpy.storage.queues import owed_urls
 from larbinpy.storage.state import (
+    NOT_RESUMED,
     Checkpoints,
     Journal,
     NumberedFile,
@@ -313,8 +314,11 @@ def saved_by(
     )
 
 
-def refuse_nodes(folder: Path) -> None:
-    """Raise StateError if a crawl of one process is to begin where nodes have their states."""
+def check_folder(folder: Path, start: Start) -> None:
+    """Raise StateError if a crawl of one process cannot `start` there.
+
+    That is where nodes have their states, and where there is no crawl to resume.
+    """
     if State(folder).exists:
         return
     nodes = [each.name for each in sorted(folder.glob("*")) if saved_node(each) is not None]
@@ -329,6 +333,8 @@ def refuse_nodes(folder: Path) -> None:
             f"{folder}: holds the states of nodes ({', '.join(nodes[:3])}); {how}; or set another "
             "stateDir"
         )
+    if start is Start.RESUME:
+        raise StateError(f"{folder}: {NOT_RESUMED}")
 
 
 def locked(folder: Path, start: Start, closing: ExitStack) -> tuple[State, Start]:

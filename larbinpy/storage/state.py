@@ -52,6 +52,11 @@ _DAMAGE = (
     RecursionError,
 )
 _FORMAT = 1
+_NO_CRAWL = "no saved crawl here"
+#: Why --resume cannot continue a crawl, behind a folder or an address.
+NOT_RESUMED = (
+    f"{_NO_CRAWL}; is its stateDir (or join) another one? Without --resume, a crawl begins"
+)
 #: Entries of the manifest encoded at once. The temporary objects of a thousand entries fit into
 #: the processor's cache; encoding all entries at once takes three times as long.
 _ENTRIES = 1000
@@ -291,7 +296,7 @@ class State:
         try:
             manifest: dict[str, Any] = json.loads(path.read_bytes())
         except FileNotFoundError:
-            raise StateError(f"{self.folder}: no saved crawl here") from None
+            raise StateError(f"{self.folder}: {_NO_CRAWL}") from None
         except (OSError, ValueError, RecursionError) as error:
             raise StateError(f"{path}: damaged ({error}); --scratch starts anew") from error
         if not isinstance(manifest, dict) or manifest.get("format") != _FORMAT:

@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from larbinpy.cli import main
+from larbinpy.storage.state import NOT_RESUMED
 from tests.support.redisjoin import address, settings_of
 from tests.support.redisserver import RedisServer
 
@@ -129,7 +130,7 @@ def test_a_crawl_that_does_not_exist_is_not_made_without_seeds(redis: RedisServe
     line = refused(crawl("--join", where, "--resume", SEED))
     assert line == f"{where}: there is no such crawl; --resume needs one"
     line = refused(crawl("--join", where, "--resume", "--nodes", "2", SEED))
-    assert line == f"{where}: no saved crawl here"
+    assert line == f"{where}: {NOT_RESUMED}"
     assert settings_of(redis) == {}
 
 

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from larbinpy.cli import main
 from larbinpy.cli.common import Defaults, defaults_of
 from larbinpy.config import Config, Given
+from larbinpy.storage.state import NOT_RESUMED
 from tests.support.crawling import Asked, Crawler, Web, World, html, missing, one_line
 from tests.support.revisits import all_due
 from tests.support.webserver import Step, Until
@@ -187,6 +188,38 @@ def test_auto_needs_seeds_to_start(world: World) -> None:
     crawler = world.larbinpy("crawl", "--resume=maybe", "a.test")
     assert crawler.process.returncode == 2
     assert "'auto'" in crawler.err
+
+
+@pytest.mark.parametrize(("name", "shown"), [("none.txt", "none.txt"), ("-", "standard input")])
+def test_a_list_without_a_url_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, shown: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = "# nothing yet\n\n"
+    Path("none.txt").write_text(text)
+    result = CliRunner().invoke(main, ["crawl", "-i", name], input=text)
+    assert result.exit_code == 2
+    assert result.stderr == (
+        f"larbinpy: {shown}: no URL in it, and nothing else to crawl: give a URL, startUrl or"
+        " inputPort\n"
+    )
+
+
+@pytest.mark.slow
+def test_a_list_without_a_url_is_said_beside_others(world: World) -> None:
+    web = world.web(lambda asked: iter([html()]), "site.test")
+    world.conf()
+    (world.folder / "none.txt").touch()
+    crawler = world.run(web.url("/"), "-i", "none.txt")
+    assert (crawler.process.returncode, web.count("/")) == (0, 1)
+    assert one_line(crawler) == "larbinpy: none.txt: no URL in it\n"
+
+
+def test_resume_needs_a_crawl_and_leaves_nothing_behind(world: World) -> None:
+    crawler = world.larbinpy("crawl", "--resume")
+    assert crawler.process.returncode == 2
+    assert one_line(crawler) == f"larbinpy: state: {NOT_RESUMED}\n"
+    assert not world.state.exists()
 
 
 def test_resume_takes_no_url_for_its_value(world: World) -> None:

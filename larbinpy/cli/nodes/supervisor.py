@@ -42,7 +42,7 @@ from larbinpy.loop.child import has_ended
 from larbinpy.loop.clock import Clock
 from larbinpy.loop.poller import Poller
 from larbinpy.loop.signals import Signals
-from larbinpy.storage.state import Start, State, StateError, StateInUse
+from larbinpy.storage.state import NOT_RESUMED, Start, State, StateError, StateInUse
 
 Snapshot = dict[str, Any]
 #: Seconds between two looks; nodes report each 2 s.
@@ -226,7 +226,9 @@ class Supervisor:
     # -- the start
 
     def _lock(self, closing: ExitStack) -> None:
-        folder = self._plan.folder
+        folder, join = self._plan.folder, self._plan.join
+        if not join and self._plan.start is Start.RESUME and not (folder / "redis").exists():
+            raise StateError(f"{folder}: {NOT_RESUMED}")
         state = State(folder)
         closing.callback(state.unlock)
         self._wait_for(state)
@@ -290,7 +292,7 @@ class Supervisor:
         start, where = self._plan.start, self._plan.folder if self._redis else self._address
         if found is None:
             if start is Start.RESUME:
-                raise UserError(f"{where}: no saved crawl here")
+                raise UserError(f"{where}: {NOT_RESUMED}")
         elif self._redis is None:
             # Others may take part in it; a node empties its own folder only.
             pass

@@ -7,6 +7,7 @@ import signal
 
 import pytest
 
+from larbinpy.storage.state import NOT_RESUMED
 from tests.support.crawling import Crawler, World, one_line
 from tests.support.fleetweb import HOSTS, LONG, FleetWeb
 from tests.support.ports import free_port
@@ -141,7 +142,8 @@ def test_nodes_go_on_with_their_options(nodes: Nodes, monkeypatch: pytest.Monkey
 
 def test_resume_needs_a_crawl(nodes: Nodes) -> None:
     assert nodes.run("--nodes", "2", "--resume") == 2
-    assert one_line(nodes.crawler) == "larbinpy: state: no saved crawl here\n"
+    assert one_line(nodes.crawler) == f"larbinpy: state: {NOT_RESUMED}\n"
+    assert not nodes.world.state.exists()
 
 
 def test_all_nodes_have_the_logins_of_seeds(nodes: Nodes) -> None:
