@@ -143,6 +143,7 @@ _PAGES = frozenset(
         "application/rss+xml",
         "application/atom+xml",
         "application/rdf+xml",
+        "application/feed+json",
     }
 )
 #: Types of sitemaps that are compressed, or plain lists of URLs.
@@ -178,8 +179,10 @@ class Types:
 
 
 def _may_be_sitemap(url: str, media_type: str) -> bool:
-    """Whether type and name together suggest a sitemap; neither is enough alone."""
+    """Whether type and name together suggest a sitemap or feed; neither is enough alone."""
     file = url.partition("?")[0].rpartition("/")[2].lower()
+    if media_type == "application/json":
+        return file.endswith("feed.json")
     return media_type in _SITEMAPS and ("sitemap" in file or file.endswith(".xml.gz"))
 
 

@@ -9,7 +9,8 @@ which pages are ordinary. The scan reads the frequent elements itself; for the o
 `_Answers`, which uses the tree and the other modules here for single tags.
 
 `announced` reads when pages changed, as their sitemaps and feeds say it: `<lastmod>`, Atom
-`<updated>`, RSS `<pubDate>` or `<dc:date>`. The crawl's loop needs no dates.
+`<updated>`, RSS `<pubDate>` or `<dc:date>`, `date_modified` of JSON Feed. The crawl's loop needs no
+dates.
 """
 
 import json
@@ -180,10 +181,16 @@ def read_manifest(body: bytes, out: Collector) -> str:
         manifest = json.loads(body.decode("utf-8-sig", "replace"))
     except (ValueError, RecursionError):
         manifest = None
-    for reference, kind in _references(manifest):
-        if isinstance(reference, str):
-            out.add(reference, kind)
+    _add_all(_references(manifest), out)
     return "UTF-8"
+
+
+def _add_all(references: Iterator[tuple[object, Kind]], out: Collector) -> None:
+    for reference, kind in references:
+        if isinstance(reference, str) and reference:
+            out.add(reference, kind)
+        if out.cut:
+            break
 
 
 def _references(manifest: object) -> Iterator[tuple[object, Kind]]:
@@ -209,6 +216,54 @@ def _members(holder: dict[str, object], name: str) -> list[dict[str, object]]:
     """Return the objects in the list `name`, without other values; empty if it is no list."""
     value = holder.get(name)
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+#: What a JSON Feed has in its `version`, and the members of it and of its items that are links.
+_JSON_FEED = "jsonfeed.org"
+_FEED_LINKS = {
+    **dict.fromkeys(("url", "external_url", "home_page_url", "next_url"), Kind.PAGE),
+    **dict.fromkeys(("image", "banner_image", "icon", "favicon"), Kind.IMAGE),
+}
+
+
+def json_feed(body: bytes) -> dict[str, object] | None:
+    """The JSON Feed (jsonfeed.org) that a body is, whatever its label; None if it is none."""
+    if not _JSON.match(body) or _JSON_FEED.encode() not in body:
+        return None
+    with suppress(ValueError, RecursionError):
+        # Some have line breaks within their texts.
+        feed = json.loads(body.decode("utf-8-sig", "replace"), strict=False)
+        if isinstance(feed, dict) and _JSON_FEED in str(feed.get("version")):
+            return feed
+    return None
+
+
+def items_of(feed: dict[str, object]) -> list[dict[str, object]]:
+    """The items of a JSON Feed."""
+    return _members(feed, "items")
+
+
+def said_by(holder: dict[str, object], *names: str) -> str:
+    """The first of some members of a JSON Feed, or of its item, that is a text and not empty."""
+    texts = (holder.get(name) for name in names)
+    return next((each for each in texts if isinstance(each, str) and each.strip()), "")
+
+
+def page_of_item(item: dict[str, object]) -> str:
+    """The page of an item of a JSON Feed; empty if it names none."""
+    name = said_by(item, "id")
+    about = said_by(item, "external_url")
+    return said_by(item, "url") or (name if name.startswith("http") else about)
+
+
+def _references_of_feed(feed: dict[str, object]) -> Iterator[tuple[object, Kind]]:
+    for holder in (feed, *items_of(feed)):
+        yield page_of_item(holder), Kind.PAGE
+        yield from ((holder.get(name), kind) for name, kind in _FEED_LINKS.items())
+        author = holder.get("author")
+        authors = [*_members(holder, "authors"), *([author] if isinstance(author, dict) else [])]
+        yield from ((each.get("url"), Kind.PAGE) for each in authors)
+        yield from ((each.get("url"), Kind.REQUISITE) for each in _members(holder, "attachments"))
 
 
 #: Encodings in which bytes below 0x40 may not be ASCII.
@@ -422,6 +477,9 @@ def read_body(page: Page, out: Collector) -> _Steps:
         return read_manifest(body, out)
     if kind.endswith(_XML_TYPES):
         return (yield from _read_xml(page, out))
+    if feed := json_feed(body) if len(body) <= _LONGEST_JSON else None:
+        _add_all(_references_of_feed(feed), out)
+        return "UTF-8"
     if kind in UNKNOWN or kind in _GZIP:
         return (yield from read_unlabelled(page, out)) if _is_markup(body) else None
     if _is_text_sitemap(page):
@@ -433,7 +491,7 @@ def read_body(page: Page, out: Collector) -> _Steps:
 def may_link(page: Page) -> bool:
     """Whether the body of `page`, of which the first kilobytes are enough, may contain links."""
     kind = page.type
-    if kind in ("text/html", "text/css", "application/manifest+json"):
+    if kind in ("text/html", "text/css", "application/manifest+json", "application/feed+json"):
         return True
     if page.body.startswith(xml.MAGIC):
         return _is_feed(next(xml.gunzip([page.body]), b""))
@@ -715,7 +773,25 @@ def announced(page: Page, latest: str) -> Iterator[Announced]:
 
     Dates after `latest`, an ISO 8601 time in UTC, say nothing, nor do those that cannot be read.
     """
+    base = Base(page.url.href)
+    count = characters = 0
+    for reference, text in _named(page):
+        url = base.resolve(reference.partition("#")[0])
+        if url is not None:
+            count, characters = count + 1, characters + len(url)
+            yield Announced(url, date_of(text, latest))
+        if count >= MAX_LINKS or characters >= _MOST_CHARACTERS:
+            break
+
+
+def _named(page: Page) -> Iterator[tuple[str, str]]:
+    """Yield the reference and the date of each entry of a sitemap or feed."""
     body = page.body
+    if feed := json_feed(body):
+        for item in items_of(feed):
+            if reference := page_of_item(item):
+                yield reference, said_by(item, "date_modified", "date_published")
+        return
     is_packed = body.startswith(xml.MAGIC)
     if not is_packed and not is_xml(body):
         return
@@ -726,15 +802,7 @@ def announced(page: Page, latest: str) -> Iterator[Announced]:
     encoding, _ = xml.encoding_of(first, None if is_packed else page.http_charset)
     if xml.root_name(first, encoding) not in xml.ROOTS:
         return
-    base = Base(page.url.href)
-    count = characters = 0
-    for reference, text in _entries(chain([first], chunks), encoding, page.url.href):
-        url = base.resolve(reference.partition("#")[0])
-        if url is not None:
-            count, characters = count + 1, characters + len(url)
-            yield Announced(url, date_of(text, latest))
-        if count >= MAX_LINKS or characters >= _MOST_CHARACTERS:
-            break
+    yield from _entries(chain([first], chunks), encoding, page.url.href)
 
 
 def date_of(text: str, latest: str) -> str:

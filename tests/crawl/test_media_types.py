@@ -7,7 +7,10 @@ from larbinpy.crawl.requests import Types
 from larbinpy.page import Outcome
 
 PAGES = ["text/html", "application/xhtml+xml", "application/xml", "text/xml", ""]
-FEEDS = ["application/rss+xml", "application/atom+xml", "application/rdf+xml"]
+FEEDS = [
+    *("application/rss+xml", "application/atom+xml", "application/rdf+xml"),
+    "application/feed+json",
+]
 OTHERS = ["image/png", "audio/mpeg", "application/pdf", "text/css", "text/plain", "audio"]
 
 
@@ -43,6 +46,13 @@ def test_others_are_taken_where_asked_for() -> None:
 def plain() -> Any:
     """Nothing but pages."""
     return types_of()
+
+
+def test_a_json_feed_by_name(plain: Any) -> None:
+    kind = "application/json"
+    assert plain.refuse("http://a.test/blog/feed.json?page=2", kind) is None
+    for name in ("data.json", "feed", "feed.json/x"):
+        assert plain.refuse(f"http://a.test/{name}", kind) is Outcome.BAD_TYPE
 
 
 SITEMAPS = ["application/gzip", "application/x-gzip", "application/octet-stream", "text/plain"]

@@ -1,14 +1,15 @@
 """Chooses the reader of a body: by its type, or by its beginning if the type says nothing.
 
-Plain text, Markdown, and RSS and Atom (title, entries and their links) are read here.
+Plain text, Markdown, and RSS, Atom and JSON Feed (title, entries and their links) are read here.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cached_property
+from html import unescape
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 import turbohtml
@@ -34,7 +35,17 @@ from larbinpy.database.content.language import language
 from larbinpy.database.content.pdf import read_pdf
 from larbinpy.page import Page, timestamp
 from larbinpy.parse import grammars, xml
-from larbinpy.parse.body import UNKNOWN, announced, is_html, is_xml
+from larbinpy.parse.body import (
+    UNKNOWN,
+    announced,
+    date_of,
+    is_html,
+    is_xml,
+    items_of,
+    json_feed,
+    page_of_item,
+    said_by,
+)
 from larbinpy.parse.charset import document, plain
 from larbinpy.parse.link import Collector
 from larbinpy.parse.xml import LINKS, local_name, page_of, preferred, tree_of
@@ -83,8 +94,13 @@ _ENTRIES = frozenset({"item", "entry"})
 _ESCAPED = re.compile(
     r"\s*<(?:p|div|span|a|b|i|em|strong|br|img|h[1-6]|ul|ol|table|article)\b[^>]*>", re.I
 )
-_TEXTS = ("encoded", "content", "description", "summary")
-_UPDATED = ("lastBuildDate", "updated", "pubDate", "date")
+_TEXTS = ("encoded", "content", "description", "summary", "media:description")
+_UPDATED = ("lastBuildDate", "updated", "pubDate", "date", "modified")
+#: Media RSS: what it says of a picture or film counts where the entry says nothing.
+_MEDIA = "{http://search.yahoo.com/mrss/}"
+_SAID_OF_MEDIA = tuple(f"{_MEDIA}{name}" for name in ("title", "description"))
+#: Types of Atom's content that are text.
+_IS_TEXT = re.compile(r"text$|x?html$|text/|.*[+/]xml$|application/xhtml", re.I)
 
 
 def read_feed(body: bytes, encoding: str | None, url: str, latest: str) -> Content:
@@ -101,23 +117,34 @@ def read_feed(body: bytes, encoding: str | None, url: str, latest: str) -> Conte
         for name, value in _values(channel).items():
             head.setdefault(name, value)
     out.title = _title(head)
-    summary = head.get("description") or head.get("subtitle") or ""
+    summary = preferred(head, ("description", "subtitle", "summary"))
     out.summary = line(_visible(summary), _LONGEST_SUMMARY)
     updated = (dates.from_mail(head[name], latest) for name in _UPDATED if name in head)
     out.modified = next(filter(None, updated), None)
+    _tell(out, (_entry(each, url) for each in _entries(root)), url)
+    out.lang = language(out.text, (head.get("language"), _declared(root)))
+    return out
+
+
+class _Entry(NamedTuple):
+    title: str
+    text: str
+    #: The reference to its page; empty for none.
+    page: str
+
+
+def _tell(out: Content, entries: Iterable[_Entry], url: str) -> None:
+    """Put the entries of the feed `url` into `out`."""
     resolver = References(url, None, None)
     links: dict[Outlink, None] = {}
     texts = [out.summary]
     room = LONGEST_TEXT
-    for entry in _entries(root):
-        values = _values(entry)
-        title = _title(values)
-        text = _visible(preferred(values, _TEXTS))
+    for title, text, page in entries:
         texts += (title, lines(text, _LONGEST_ENTRY))
         room -= len(text)
         if title and len(out.headings) < MOST_HEADINGS:
             out.headings.append(title)
-        target = resolver.resolve(_page_of(entry, url))
+        target = resolver.resolve(page)
         if target is not None:
             links[Outlink(target, title[:LONGEST_ANCHOR], "")] = None
         if room < 0:
@@ -125,8 +152,33 @@ def read_feed(body: bytes, encoding: str | None, url: str, latest: str) -> Conte
             break
     out.links = list(links)
     out.text = "\n".join(filter(None, texts))[:LONGEST_TEXT]
-    out.lang = language(out.text, (head.get("language"), _declared(root)))
+
+
+def _entry(element: Any, url: str) -> _Entry:
+    values = _values(element)
+    return _Entry(_title(values), _visible(preferred(values, _TEXTS)), _page_of(element, url))
+
+
+def _read_json(feed: dict[str, Any], url: str, latest: str) -> Content:
+    """Return what a JSON Feed says."""
+    items = items_of(feed)[:_MOST_ENTRIES]
+    out = Content(charset="UTF-8", title=_plain_title(feed))
+    out.summary = line(said_by(feed, "description"), _LONGEST_SUMMARY)
+    times = (said_by(each, "date_modified", "date_published") for each in items)
+    out.modified = max((date_of(each, latest) for each in times), default="") or None
+    _tell(out, map(_item, items), url)
+    out.lang = language(out.text, (said_by(feed, "language"),))
     return out
+
+
+def _plain_title(holder: dict[str, Any]) -> str:
+    return line(unescape(said_by(holder, "title")), LONGEST_TITLE)
+
+
+def _item(item: dict[str, Any]) -> _Entry:
+    html = said_by(item, "content_html")[:_LONGEST_ENTRY]
+    text = _visible(html) if html else said_by(item, "content_text", "summary")
+    return _Entry(_plain_title(item), text, page_of_item(item))
 
 
 def _declared(root: Any) -> str | None:
@@ -152,20 +204,29 @@ def _page_of(entry: Any, url: str) -> str:
 
 
 def _values(parent: Any) -> dict[str, str]:
-    """The texts of the children by their names."""
+    """The texts of the children by their names; those of Media RSS begin with "media:"."""
     found: dict[str, str] = {}
     for child in parent.iterchildren("*"):
-        name = local_name(child)
+        # Some feeds do not declare their prefixes.
+        name = local_name(child).rpartition(":")[2]
         if name in _ENTRIES or name == "channel":
             continue
         # lxml cannot decode a text with half of a surrogate pair ("&#xD800;").
         with suppress(UnicodeDecodeError):
-            found.setdefault(name, "".join(child.itertext())[:_LONGEST_ENTRY])
+            if child.tag.startswith(_MEDIA):
+                for each in child.iter(*_SAID_OF_MEDIA):
+                    found.setdefault(f"media:{local_name(each)}", _text_of(each))
+            elif name != "content" or _IS_TEXT.match(child.get("type", "text")):
+                found.setdefault(name, _text_of(child))
     return found
 
 
+def _text_of(element: Any) -> str:
+    return "".join(element.itertext())[:_LONGEST_ENTRY]
+
+
 def _title(values: dict[str, str]) -> str:
-    return line(_visible(values.get("title", "")), LONGEST_TITLE)
+    return line(_visible(preferred(values, ("title", "media:title"))), LONGEST_TITLE)
 
 
 def _visible(text: str) -> str:
@@ -206,6 +267,8 @@ def read(page: Page, at: float) -> Content:
 
 def _content(page: Page, latest: str) -> Content:
     kind, body = page.type, page.body
+    if feed := json_feed(body):
+        return _read_json(feed, page.url.href, latest)
     if kind == "text/html" or is_html(page):
         if not is_xml(body):
             return read_html(body, page.http_charset, page.url.href, latest)
@@ -216,7 +279,7 @@ def _content(page: Page, latest: str) -> Content:
         return read_pdf(body, latest)
     if kind in TYPES or kind in MARKDOWN:
         return read_plain(page)
-    return Content()
+    return Content(trouble="damaged feed" if kind == "application/feed+json" else "")
 
 
 def _xml(page: Page, latest: str, *, labelled: bool) -> Content:

@@ -1,5 +1,7 @@
 """`larbinpy.database.content.read` of all types but HTML, and which type a body is taken for."""
 
+import json
+
 import pytest
 
 from larbinpy.database.content import Outlink, read
@@ -113,6 +115,123 @@ def test_an_entry_leads_where_the_crawl_goes(feed: str, target: str | None) -> N
     crawled = [link.url for link in links_of(page(body, "application/xml"), "").links]
     assert url is None or url in crawled
     assert url is not None or not crawled
+
+
+#: The namespace of Media RSS.
+MEDIA = 'xmlns:media="http://search.yahoo.com/mrss/"'
+
+
+def test_what_a_feed_says_of_media_counts_where_an_entry_says_nothing() -> None:
+    group = (
+        "<media:group><media:title>Film</media:title><media:content url='f.mp4'/>"
+        "<media:description>About &lt;walruses&gt;</media:description></media:group>"
+    )
+    feed = (
+        f"<feed xmlns='http://www.w3.org/2005/Atom' {MEDIA}><entry>{group}"
+        "<title>Own</title></entry>"
+        f"<entry>{group}<summary>Short</summary></entry></feed>"
+    )
+    found = content(feed, "application/atom+xml")
+    assert found.text.splitlines() == ["Own", "About", "Film", "Short"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "text"),
+    [
+        ("<content type='application/pdf'>QUJD</content>", "T"),
+        ("<content type='xhtml'><p>seen</p></content>", "T\nseen"),
+        ("<content type='text/html' mode='escaped'>&lt;p>seen</content>", "T\nseen"),
+        ("<content:encoded>&lt;p>seen</content:encoded>", "T\nseen"),
+    ],
+)
+def test_the_text_of_an_entry(entry: str, text: str) -> None:
+    """Its prefix need not be declared, and data of other types are no text."""
+    assert content(f"<feed><entry><title>T</title>{entry}</entry></feed>", "text/xml").text == text
+
+
+JSON_FEED = {
+    "title": "The &lt;news&gt;",
+    "description": "All of it",
+    "home_page_url": "http://www.example.test/",
+    "next_url": "?page=2",
+    "icon": "i.png",
+    "language": "en-GB",
+    "authors": [{"name": "Ann", "url": "http://ann.test/"}, 5],
+    "items": [
+        {
+            "id": "1",
+            "url": "/1",
+            "title": 'One < two & "three"',
+            "content_html": "<p>First <b>words</b></p><script>x()</script>",
+            "content_text": "not these",
+            "date_published": "2026-09-20T10:00:00+02:00",
+            "image": "p.png",
+            "attachments": [{"url": "http://m.test/1.mp3"}],
+            "author": {"url": "/bob"},
+        },
+        {
+            "id": "http://www.example.test/2",
+            "content_text": "Second a < b",
+            "date_modified": "2026-09-21T10:00:00Z",
+        },
+        {"id": 3, "external_url": "http://other.test/", "title": "There", "summary": "About it"},
+        {"id": "4", "title": None, "content_text": 5},
+        None,
+    ],
+    "version": "https://jsonfeed.org/version/1.1",
+}
+JSON_TYPES = ("application/feed+json", "application/json", "text/html", "text/plain", "")
+
+
+@pytest.mark.parametrize("kind", JSON_TYPES)
+def test_json_feed_is_read(kind: str) -> None:
+    found = content(f"\ufeff {json.dumps(JSON_FEED)}", kind)
+    assert found.title == "The <news>"
+    assert found.text.splitlines() == [
+        *("All of it", 'One < two & "three"', "First words", "Second a < b", "There", "About it"),
+    ]
+    assert found.links == [
+        Outlink("http://www.example.test/1", 'One < two & "three"', ""),
+        Outlink("http://www.example.test/2", "", ""),
+        Outlink("http://other.test/", "There", ""),
+    ]
+    assert found.headings == ['One < two & "three"', "There"]
+    assert (found.modified, found.lang, found.charset) == ("2026-09-21T10:00:00Z", "en", "UTF-8")
+    assert [(each.url, each.date) for each in found.announced] == [
+        ("http://www.example.test/1", "2026-09-20T08:00:00Z"),
+        ("http://www.example.test/2", "2026-09-21T10:00:00Z"),
+        ("http://other.test/", ""),
+    ]
+
+
+@pytest.mark.parametrize("kind", JSON_TYPES[:-1])
+def test_the_links_of_a_json_feed(kind: str) -> None:
+    links = links_of(page(json.dumps(JSON_FEED), kind), "larbinpy").links
+    assert {(each.url, each.kind.name) for each in links} == {
+        ("http://www.example.test/", "PAGE"),
+        ("http://www.example.test/a/page?page=2", "PAGE"),
+        ("http://www.example.test/a/i.png", "IMAGE"),
+        ("http://ann.test/", "PAGE"),
+        ("http://www.example.test/1", "PAGE"),
+        ("http://www.example.test/a/p.png", "IMAGE"),
+        ("http://m.test/1.mp3", "REQUISITE"),
+        ("http://www.example.test/bob", "PAGE"),
+        ("http://www.example.test/2", "PAGE"),
+        ("http://other.test/", "PAGE"),
+    }
+
+
+@pytest.mark.parametrize("body", ["[]", '{"version": "jsonfeed.org"', '{"a": "jsonfeed.org"}'])
+def test_other_json_is_no_feed(body: str) -> None:
+    found = content(body, "application/json")
+    assert (found.text, found.links, found.trouble) == ("", [], "")
+    assert not links_of(page(body, "application/json"), "larbinpy").links
+    assert content(body, "application/feed+json").trouble == "damaged feed"
+
+
+def test_a_json_feed_may_break_lines_within_its_texts() -> None:
+    body = json.dumps(JSON_FEED).replace("First", "First\n")
+    assert "First words" in content(body, "application/feed+json").text
 
 
 def test_plain_text_is_read() -> None:
