@@ -1,6 +1,7 @@
 """`larbinpy.database.preparation`: pages as the writer takes them."""
 
 import json
+from base64 import b64decode, b85encode
 
 import pytest
 import zstandard
@@ -151,3 +152,5 @@ def test_markdown_is_packed_with_what_the_page_has() -> None:
     assert unpacked_markdown(packed, text, links) == markdown
     assert unpacked_markdown(packed, text[:-1], links) == "", "the text was cut"
     assert unpacked_markdown("no", text, links) == ""
+    earlier = b85encode(b64decode(packed)).decode()
+    assert unpacked_markdown(earlier, text, links) == markdown, "as earlier versions pack it"

@@ -240,8 +240,11 @@ _SHORT = 150
 _EARLIEST = "1995-01-01"
 #: Two digits after these are a year of the last century.
 _NINETIES = 90
-#: Characters behind the word for a date.
+#: Characters behind the word for a date, and those of it and them.
 _SAID_WITHIN = 40
+_SAID_BEFORE = 70
+#: What all dates that `iso` knows have.
+_NUMBER = re.compile(r"\d(?:\d{3}|\d?[./-]\d\d?[./-]\d\d)|\u5e74")
 #: Attributes with a date beside `data-date` and its like, and elements that are about one.
 _FOR_MACHINES = frozenset(("datetime", "content", "title"))
 _UP = 3
@@ -418,8 +421,14 @@ def in_text(text: str, url: str, latest: str, order: bool | None) -> str | None:
     """The date that a text calls the one of its publication."""
     if _is_home(url):
         return None
-    found = (text[each.end() :][:_SAID_WITHIN].partition("\n")[0] for each in _SAID.finditer(text))
-    return next(filter(None, (iso(each, latest, order) for each in found)), None)
+    for number in _NUMBER.finditer(text):
+        # A third of the time of looking for the words everywhere.
+        start = max(0, number.start() - _SAID_BEFORE)
+        for each in _SAID.finditer(text, start, number.end()):
+            said = text[each.end() :][:_SAID_WITHIN].partition("\n")[0]
+            if found := iso(said, latest, order):
+                return found
+    return None
 
 
 def _candidates(tree: Document, heading: Element | None, near: Sequence[Node]) -> Iterator[Element]:

@@ -388,11 +388,11 @@ _MARKDOWN = Markdown(
 )
 #: Taken out where it is no code: headings and links without text, as those of images, the
 #: second of two line breaks, signs without width, and tags for what Markdown cannot say. Each
-#: alternative begins with a character, so that `re` passes over all others; hence there is a line
-#: break before the first line.
+#: alternative begins with one character, no set of them, so that `re` passes over all others;
+#: hence there is a line break before the first line.
 _UNREAD = re.compile(
     r"(?s)\n[> ]*(?P<fence>`{3,}).*?\n[> ]*(?P=fence)|`(?P<ticks>`*)[^`].*?`(?P=ticks)"
-    r"|\n(?:[> ]*\\|#{1,6} *)(?=\n|\Z)|[\u00ad\u200b\ufeff]"
+    r"|\n(?:[> ]*\\|#{1,6} *)(?=\n|\Z)|\u00ad|\u200b|\ufeff"
     r"|\[(?<!\\\[)\s*\]\([^()\s]*\)|</?(?:strong|em|del)>|&#160;|<br>"
 )
 #: Each becomes a blank.
@@ -421,11 +421,10 @@ def _markdown(texts: Texts, base: str) -> str:
 def markdown(node: Node, base: str) -> str:
     """The text of a node as Markdown; its links are resolved against `base`. Changes the node."""
     for link in list(node.iter_elements("a")):
-        attributes = link.attrs
-        if "title" in attributes:
-            del attributes["title"]
+        if link.attr("title") is not None:
+            del link.attrs["title"]
         if (link.attr("href") or "")[:11].lower() == "javascript:":
-            del attributes["href"]
+            del link.attrs["href"]
         heading = next(link.iter_elements(_HEADINGS), None)
         if heading is not None:
             _lead(heading, link)
