@@ -16,7 +16,9 @@ no web page can read, is required. A GET never runs a command.
 """
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
+from hashlib import blake2b
 from hmac import compare_digest
 from html import escape
 from http import HTTPStatus
@@ -37,6 +39,7 @@ from larbinpy.console.status import metrics, pages
 from larbinpy.console.status.markup import (
     CHANGES,
     FEED,
+    FEED_TYPE,
     ICON,
     OPENSEARCH,
     OPENSEARCH_TYPE,
@@ -193,12 +196,15 @@ _MAX_HEAD = 16 * 1024
 _HEADERS = [
     ("Server", "larbinpy"),
     ("Connection", "close"),
-    ("Cache-Control", "no-store"),
     ("X-Content-Type-Options", "nosniff"),
     ("X-Frame-Options", "DENY"),
     ("Referrer-Policy", "no-referrer"),
     ("Cross-Origin-Resource-Policy", "same-origin"),
 ]
+
+#: The target of a request, as proxies write it: with the server.
+_ABSOLUTE = re.compile(r"\Ahttps?://[^/?]*", re.IGNORECASE)
+_NOT_ASCII = re.compile(rb"[\x80-\xff]")
 
 #: Longest name of a crawl in the description of the search engine.
 _LONGEST_NAME = 100
@@ -274,7 +280,8 @@ class Site:
         if request.method not in (b"GET", b"HEAD"):
             allow = ("Allow", "GET, HEAD")
             return _refusal(HTTPStatus.METHOD_NOT_ALLOWED, "this page is read only", allow)
-        path, _, query = request.target.decode("latin-1").partition("?")
+        target = _ABSOLUTE.sub("", request.target.decode("latin-1"))
+        path, _, query = target.partition("?")
         if f"{path}/" == self._base:
             return HttpReply(HTTPStatus.FOUND, "", headers=(("Location", self._base),))
         path = f"/{path.removeprefix(self._base)}" if path.startswith(self._base) else path
@@ -303,7 +310,8 @@ class Site:
             name = self._shown_frame().name
             return HttpReply(HTTPStatus.OK, _opensearch(here, name), OPENSEARCH_TYPE)
         if path == "/" and not self._with_crawl:
-            return HttpReply(HTTPStatus.FOUND, "", headers=(("Location", relative(SEARCH)),))
+            to = f"{relative(SEARCH)}?{query}" if query else relative(SEARCH)
+            return HttpReply(HTTPStatus.FOUND, "", headers=(("Location", to),))
         if path not in (SEARCH, PAGE, SEARCH_JSON, CHANGES, FEED):
             return None
         frame = self._shown_frame()
@@ -452,6 +460,7 @@ class HttpSession:
         self._refusal: HttpReply | None = None
         self._post: Post | None = None
         self._question: Question | None = None
+        self._has_target = False
         self.closing = False
 
     @property
@@ -476,6 +485,11 @@ class HttpSession:
             self.closing = True
         if self.busy or self.closing:
             return
+        if not self._has_target:
+            # Programs send what was typed: "?q=caf\xe9" in UTF-8.
+            first, end, rest = data.partition(b"\n")
+            self._has_target = end != b""
+            data = _NOT_ASCII.sub(lambda byte: b"%%%02X" % byte[0][0], first) + end + rest
         self._wire.receive_data(data)
         try:
             while not (self.busy or self.closing) and self._take(self._wire.next_event()):
@@ -526,8 +540,16 @@ class HttpSession:
 
     def _send(self, reply: HttpReply) -> bytes:
         body = reply.body.encode() if isinstance(reply.body, str) else reply.body
+        control = [("Cache-Control", "no-store")]
+        if reply.type == FEED_TYPE and self._request is not None:
+            # Readers of feeds ask every hour.
+            tag = f'"{blake2b(body, digest_size=8).hexdigest()}"'
+            control = [("Cache-Control", "no-cache"), ("ETag", tag)]
+            if tag.encode() in dict(self._request.headers).get(b"if-none-match", b""):
+                reply, body = reply._replace(status=HTTPStatus.NOT_MODIFIED), b""
         headers = [
             *_HEADERS,
+            *control,
             *reply.headers,
             ("Content-Security-Policy", reply.policy),
             ("Content-Type", reply.type),

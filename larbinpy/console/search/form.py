@@ -57,7 +57,10 @@ class SearchRequest:
         `most` is the largest number of hits.
         """
         try:
-            fields = parse_qs(query, max_num_fields=_MOST_FIELDS)
+            fields = parse_qs(query, max_num_fields=_MOST_FIELDS, errors="strict")
+        except UnicodeDecodeError:
+            # Bookmarks and forms of old are in the encoding of the West.
+            fields = parse_qs(query, encoding="cp1252", errors="replace")
         except ValueError:
             return cls()
         given = {name: values[-1] for name, values in fields.items()}

@@ -3,6 +3,7 @@ import re
 from base64 import b64encode
 from collections.abc import Iterator
 from hashlib import sha256
+from http import HTTPStatus
 from typing import Any
 
 import h11
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from larbinpy.console.ports.finder_process import FinderProcess
 from larbinpy.console.ports.http import HttpSession, Served, Site, StatusServer
 from larbinpy.console.ports.reply import HttpReply
-from larbinpy.console.status.markup import SCRIPT_HASH, STYLE_HASH
+from larbinpy.console.status.markup import FEED, FEED_TYPE, SCRIPT_HASH, STYLE_HASH
 from larbinpy.console.text import json_line
 from tests.support.console_loop import Loop
 from tests.support.snapshots import snapshot
@@ -222,6 +223,10 @@ def test_a_served_database_has_the_names_of_a_proxy(host: str, headers: str, sta
         ("/x/icon.svg", 200, None),
         ("/icon.svg", 200, None),
         ("/xicon.svg", 404, None),
+        ("/?q=a+b", 302, b"search.html?q=a+b"),
+        ("http://localhost/x/?q=%C3%A9", 302, b"search.html?q=%C3%A9"),
+        ("HTTP://localhost:8081/x/icon.svg", 200, None),
+        ("http://localhost", 404, None),
     ],
 )
 def test_a_proxy_may_leave_its_path_in_the_requests(
@@ -260,6 +265,30 @@ def test_requests_from_other_pages_are_refused(header: str) -> None:
 def test_a_link_on_another_page_opens_this_one(more: str, status: int) -> None:
     headers = f"{BROWSER}Referer: http://wiki.internal/tools\r\n{more}\r\n"
     assert get("/", headers=headers)[0] == status
+
+
+@pytest.mark.parametrize(
+    ("condition", "status"),
+    [("", 200), ('If-None-Match: W/{}, "x"\r\n', 304), ('If-None-Match: "x"\r\n', 200)],
+)
+def test_a_feed_that_a_reader_has_is_not_sent_again(
+    monkeypatch: pytest.MonkeyPatch, condition: str, status: int
+) -> None:
+    reply = HttpReply(HTTPStatus.OK, b"<feed/>", FEED_TYPE)
+    monkeypatch.setattr(Site, "reply", lambda site, request, local: reply)
+    _, headers, _ = get(FEED)
+    tag = headers[b"etag"].decode()
+    assert headers[b"cache-control"] == b"no-cache"
+    again, _, body = get(FEED, headers=condition.replace("{}", tag))
+    assert (again, body) == (status, b"<feed/>" if status == 200 else b"")
+
+
+def test_what_was_typed_may_stand_in_a_request_as_it_is(finder: FinderProcess) -> None:
+    site = Site(snapshot, "127.0.0.1", True, finder=finder, served=Served())
+    session = HttpSession(site, "127.0.0.1")
+    for piece in (b"GET /?q=caf\xc3", b"\xa9 HTTP/1.1\r\nHost: localhost\r\n", b"\r\n"):
+        session.receive(piece)
+    assert b"\r\nLocation: search.html?q=caf%C3%A9\r\n" in session.work()
 
 
 def test_no_host_no_page() -> None:

@@ -307,6 +307,11 @@ def test_any_query_gets_a_page(q: str, path: str) -> None:
         assert path == PAGE or len(value.attrib["value"]) <= len(q)
 
 
+@pytest.mark.parametrize("query", ["q=caf%C3%A9", "q=caf%E9", "q=caf\xe9"])
+def test_a_bookmark_may_be_in_the_encoding_of_the_west(query: str) -> None:
+    assert SearchRequest.of(query).q == "caf\xe9"
+
+
 @given(st.text(alphabet=st.characters(min_codepoint=33, max_codepoint=126), max_size=300))
 def test_any_query_string_can_be_read(text: str) -> None:
     request = SearchRequest.of(text)
