@@ -410,6 +410,8 @@ _PASSING = {
     "MISCONF": "cannot write its data to the disk",
     "NOREPLICAS": "has too few replicas (min-replicas-to-write)",
 }
+#: Those of them that do not pass by themselves.
+_LASTING = {"OOM", "MISCONF"}
 # Before version 7 the error of a command within a script is the end of another one.
 _IN_SCRIPT = re.compile(r"ERR Error running script .*?: -?([A-Z]+) ").match
 _ASKING = pack("ASKING")
@@ -435,6 +437,8 @@ class Client:
         # An error that passes, and until when it is shown.
         self._passing = ""
         self._passing_until = -inf
+        #: Why Redis refuses what it is asked, until its operator does something; "" if it does not.
+        self.refusal = ""
         #: The masters, and the links to them.
         self.topology = Topology(poller, clock, address, self.reroute, self._forget, self._failed)
 
@@ -478,7 +482,7 @@ class Client:
 
     def resume(self) -> None:
         """Send again: nothing that is asked from now on relies on what may be forgotten."""
-        self.lost = ""
+        self.lost = self.refusal = ""
 
     def close(self) -> None:
         self.topology.close()
@@ -591,6 +595,8 @@ class Client:
         if _PASSING[word]:
             self._passing = f"Redis {link.server} {_PASSING[word]}"
             self._passing_until = self.clock() + 2 * LATER
+        if word in _LASTING:
+            self.refusal = self._passing
         if self.topology.is_cluster:
             self.topology.look_soon()
         elif word == "READONLY":

@@ -214,6 +214,8 @@ class Asker:
                 answers.clear()
                 self._client.resume()
                 verb(answers.append)
+            if self._client.refusal:
+                self._away(RedisAway(self._client.refusal))
             if self._clock() >= until:
                 self._away(RedisAway(self._client.trouble or "Redis does not answer"))
                 until += self._patience

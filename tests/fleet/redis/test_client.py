@@ -1,13 +1,15 @@
 """The client by a told clock: redirects, what is put off, looks at a Cluster, what is forgotten."""
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from larbinpy.errors import UserError
-from larbinpy.fleet.redis.client import LATER, SOON, Settling
+from larbinpy.fleet.redis.client import LATER, SOON, RedisAway, Settling
 from larbinpy.fleet.redis.link import AWAY, RedisCall
+from larbinpy.fleet.redis.overview import Asker
 from larbinpy.fleet.redis.vault import RedisVault
 from larbinpy.fleet.redis.wire import pack
 from larbinpy.fleet.vault import Answered, Away, ShardLook
@@ -93,6 +95,22 @@ def test_an_error_that_passes_is_tried_again_after_its_time(
     assert bool(world.client.trouble) == bool(shown)
     world.rest(2 * LATER)
     assert world.client.trouble == ""
+
+
+@pytest.mark.parametrize(
+    ("error", "is_told_at_once"),
+    [("-OOM command not allowed", True), ("-MISCONF Redis is", True), ("-NOREPLICAS x", False)],
+)
+def test_a_command_that_begins_waits_for_no_operator(
+    make: Make, error: str, is_told_at_once: bool
+) -> None:
+    world = make()
+    world.open()
+    world.servers[0].reply = lambda command: error
+    turns = itertools.count()
+    asker = Asker(world.client, world.poller, lambda: world.now, lambda: next(turns) > 20)
+    with pytest.raises(RedisAway if is_told_at_once else KeyboardInterrupt):
+        asker.ask(lambda then: world.client.send(0, PING, then))
 
 
 def test_scripts_that_are_not_there_are_loaded_before_it_is_tried_again(make: Make) -> None:
