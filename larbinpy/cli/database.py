@@ -666,15 +666,17 @@ def export(
 
 @contextmanager
 def _opened(file: str | None) -> Iterator[TextIO]:
-    """Standard output, or `file`, which is replaced once all is written, unless it is a device."""
-    if file is None:
+    """Standard output, also for "-", or `file`, which is replaced once all is written, unless it is
+    a device."""
+    if file is None or file == "-":
         yield sys.stdout
         return
-    path = Path(file).resolve()
-    if path.exists() and not path.is_file():
-        with path.open("w", encoding="utf-8", newline="") as out:
+    # A pipe has no other name than that of /dev/stdout.
+    if os.path.exists(file) and not os.path.isfile(file):
+        with open(file, "w", encoding="utf-8", newline="") as out:
             yield out
         return
+    path = Path(file).resolve()
     part = Path(f"{path}.part")
     try:
         with part.open("w", encoding="utf-8", newline="") as out:

@@ -368,6 +368,13 @@ def test_pages_are_exported(ask: Ask, finder: FakeFinder, tmp_path: Path) -> Non
     os.close(pipe)
     assert (tmp_path / "pipe").is_fifo(), "a device is not replaced by a file"
 
+    reader, writer = os.pipe()
+    assert ask("export", "-o", f"/dev/fd/{writer}").exit_code == 0
+    os.close(writer)
+    with open(reader) as read:
+        assert read.read() == f"{line}\n"
+    assert ask("export", "-o", "-").stdout == f"{line}\n"
+
     written = ask("export", "--format", "csv").stdout
     assert written.startswith("\ufeffurl,")  # a spreadsheet takes it for another encoding without
     rows = [*csv.DictReader(io.StringIO(written.removeprefix("\ufeff")))]
