@@ -272,6 +272,8 @@ _NOT_LATIN = frozenset(
 LONGEST = 64
 #: Words that a vocabulary keeps.
 _KEPT_STEMS = 50_000
+#: In Portuguese without accents "ações" and "ação" have no stem in common.
+_PLURALS = {"pt": ("oes", "ao")}
 #: In French without accents the ending of "mangée" is two endings.
 _TWICE = frozenset(("fr",))
 
@@ -319,8 +321,12 @@ _POINTS = re.compile(
     "[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
     "\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed\u093c]+"
 )
+#: Thai and Lao as they are typed: the two signs of a vowel with the mark of the tone between them,
+#: and one vowel as two of another.
+_THAI = re.compile("([\u0e4d\u0ecd])([\u0e48-\u0e4b\u0ec8-\u0ecb])(?=[\u0e32\u0eb2])|\u0e40\u0e40")
 #: A nasal before a consonant of Devanagari, for which many write a dot.
 _NASAL = re.compile("[\u0919\u091e\u0923\u0928\u092e]\u094d(?=[\u0915-\u0939])")
+_IS_THAI = re.compile("[\u0e32\u0e40\u0eb2]")
 _ACCENTS = re.compile("(?<![\u0400-\u052f])[\u0300-\u036f]+")
 #: Accents that are left when Cyrillic letters are composed mark the stress.
 _STRESS = re.compile("[\u0300-\u036f]+")
@@ -331,7 +337,12 @@ def normal(text: str) -> str:
     characters that nobody sees."""
     if text.isascii():
         return text.lower()
-    return _INVISIBLE.sub("", unicodedata.normalize("NFKC", text).casefold())
+    made = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text).casefold())
+    return _THAI.sub(_as_written, made) if _IS_THAI.search(made) else made
+
+
+def _as_written(typed: re.Match[str]) -> str:
+    return f"{typed[2]}{typed[1]}" if typed[1] else "\u0e41"
 
 
 def plain(word: str) -> str:
@@ -357,6 +368,7 @@ class Vocabulary(dict[str, str]):
         self._stemmer = Stemmer.Stemmer(name, 0) if name else None
         self._latin = Stemmer.Stemmer("english", 0) if lang in _NOT_LATIN else self._stemmer
         self._twice = lang in _TWICE
+        self._plural = _PLURALS.get(lang or "")
         #: Vietnamese tells words apart by them.
         self.keeps_accents = lang == "vi"
 
@@ -395,6 +407,8 @@ class Vocabulary(dict[str, str]):
         stemmer = self._latin if word.isascii() else self._stemmer
         if not stemmer:
             return word
+        if self._plural and len(word) > 4 and word.endswith(self._plural[0]):
+            word = word.removesuffix(self._plural[0]) + self._plural[1]
         stem: str = stemmer.stemWord(word)
         if self._twice:
             stem = stemmer.stemWord(stem)
@@ -421,9 +435,11 @@ _GERSHAYIM = re.compile("(?<=[\u05d0-\u05ea])[\"'\u05f3\u05f4\u2019\u201d](?=[\u
 _JOINER = "\u2060"
 #: What a text has beyond ASCII if something in it is to be changed.
 _UNLIKE = re.compile(
-    f"[{_ranges(sorted(_DIGITS))}{_QUOTES}\xaa\xba\xb9\xb2\xb3\u2070-\u2079\u05d0-\u05ea]"
+    f"[{_ranges(sorted(_DIGITS))}{_QUOTES}\xaa\xba\xb9\xb2\xb3\u2010\u2011\u2070-\u2079"
+    "\u05d0-\u05ea]"
 )
-_ALIKE = str.maketrans(_DIGITS)
+#: Hyphens, one of which breaks no line, are that of keyboards.
+_ALIKE = str.maketrans(_DIGITS | dict.fromkeys("\u2010\u2011", "-"))
 
 
 def alike(text: str) -> str:
@@ -461,12 +477,16 @@ _DOTTED = re.compile(
     r"(?<![\w.])(?:(?:[A-Za-z]{1,2}\.){2,6}[A-Za-z]?(?!\w)"
     r"|(?:[A-Za-z]{2,20}\.(?:js|JS|net|NET|io)|[A-Za-z]\.\d{2,4})(?![\w.]))"
 )
+#: A letter or digit that makes a word of a number beside it, as those of Chinese do not: 1,000円.
+_LETTER_OF_WORDS = rf"[^\W{CJK}]"
 #: A number whose thousands are separated: 1,234,567 and 1.234.567, 12,34,567 and 1 234 567.50.
 _NUMBER = re.compile(
-    r"(?<![\w.,])(?P<whole>\d{1,3}(?P<mark>[.,'’ \u2009\u202f\xa0])(?:\d{2,3}(?P=mark))*\d{3})"
-    r"(?:[.,](?P<part>\d{1,2}))?(?!\w|[.,]\d)"
+    rf"(?<![.,])(?<!{_LETTER_OF_WORDS})"
+    r"(?P<whole>\d{1,3}(?P<mark>[.,'’ \u2009\u202f\xa0])(?:\d{2,3}(?P=mark))*\d{3})"
+    rf"(?:[.,](?P<part>\d{{1,2}}))?(?!{_LETTER_OF_WORDS}|[.,]\d)"
 )
 _NOT_DIGIT = re.compile(r"\D+")
+_EASTERN_UNIT = re.compile(f"[{CJK}]{{1,2}}")
 _ELISION = "[cdjlmnst]|qu|jusqu|lorsqu|un|all|dall|dell|nell|sull"
 #: What stands for an apostrophe, and the dot of Catalan.
 _BREAKS = "'’‘·"
@@ -514,6 +534,8 @@ def _numbers(text: str, shape: bytes) -> Iterator[Inner]:
     for found in _around(_NUMBER, text, shape.replace(b".", b"'"), b"0'000"):
         whole = _NOT_DIGIT.sub("", found["whole"])
         yield Inner(*found.span("whole"), whole)
+        if unit := _EASTERN_UNIT.match(text, found.end("whole")):
+            yield Inner(found.start(), unit.end(), whole + unit[0])
         if found["part"]:
             yield Inner(*found.span(), f"{whole} {found['part']}")
 
@@ -597,7 +619,7 @@ def _vocabulary(lang: str | None) -> Vocabulary:
 
 #: Changes with every change of the tokens that a page has: an index of another version must be
 #: rebuilt.
-VERSION = 5
+VERSION = 6
 
 #: Marks a bigram that begins with a letter or digit of another script.
 LETTER = "ǀ"
@@ -939,7 +961,11 @@ def _spellings(text: str) -> list[str]:
     found = [text, text.translate(_UMLAUTS), re.sub("aa", "å", text, count=1, flags=re.IGNORECASE)]
     found.append(_NUMBERED.sub(r"\1 \2", text))
     found += [_CLITICS.sub("", text), _NOT.sub(r"\1n't", text), text.replace("\u200c", " ")]
-    found += [each.word for each in within(alike(text)) if each[:2] == (0, len(text))]
+    inner = [*within(alike(text))]
+    found += [each.word for each in inner if each[:2] == (0, len(text))]
+    if text.isalpha() and len(inner) > 1:
+        # What programs call checkToolCall is check_tool_call elsewhere.
+        found.append(" ".join(each.word for each in inner))
     if version := _VERSION.match(text):
         found.append(version[2] if version[1] else f"v{text}")
     if text[:1].isupper() and len(text) > 4 and " " not in text:

@@ -263,7 +263,9 @@ def _lower(text: str) -> str:
 @lru_cache(64)
 def _literal(text: str) -> _Literal | None:
     """The item as it is found by its characters; None if it is words."""
-    found = tuple(runs(text))
+    # Texts have the vowel of Thai and Lao as one character, which is two when it is normal.
+    found = tuple(each.replace("\u0e4d\u0e32", "\u0e33") for each in runs(text))
+    found = tuple(each.replace("\u0ecd\u0eb2", "\u0eb3") for each in found)
     kinds = list(map(kind_of, found))
     if all(kind is RunKind.WORD for kind in kinds):
         return None

@@ -54,6 +54,7 @@ def test_words_phrases_and_operators() -> None:
         ("e-mail", ["e mail|email"]),
         ("C++ C#", ["c c＋＋", "c c＃"]),
         ("os.path.join", ["os path join"]),
+        ("checkToolCall", ["checktoolcall|checktoolcal|check tool call"]),
         ("2026-01-31", ["2026 01 31|20260131"]),
         ("2.4.1 v3.0", ["2 4 1|v2 4 1", "v3 0|3 0"]),
         ("dont", ["dont|don t"]),
