@@ -60,6 +60,14 @@ def loopback_only() -> Iterator[None]:
         yield
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """The name of a value within that of its test; None leaves it to pytest.
+
+    What is packed may differ from second to second, and the workers must have the same names.
+    """
+    return argname if isinstance(val, bytes) and not val.isascii() else None
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the tests into an order for the workers of pytest-xdist, if there are any."""

@@ -1,5 +1,6 @@
-"""The guard that refuses connections outside loopback."""
+"""The guard that refuses connections outside loopback, and the names of tests."""
 
+import gzip
 import socket
 
 import pytest
@@ -25,3 +26,9 @@ def test_loopback_is_allowed() -> None:
         address = server.getsockname()
         with socket.create_connection(address) as client:
             assert client.getpeername() == address
+
+
+@pytest.mark.parametrize("packed", [gzip.compress(b"a"), gzip.compress(b"b")])
+def test_no_name_of_a_test_has_the_time(packed: bytes, request: pytest.FixtureRequest) -> None:
+    number = gzip.decompress(packed) == b"b"
+    assert request.node.name == f"test_no_name_of_a_test_has_the_time[packed{number:d}]"
