@@ -612,7 +612,8 @@ def _visits(crawl: Crawl) -> str:
     assert isinstance(output, dict)
     visits = output["database"]
     if not visits["visited"]:
-        return f"{crawl.report['stop_reason']}: no page was due"
+        how = "how often they change says when; revisitMax 20h visits all each night"
+        return f"{crawl.report['stop_reason']}: no page was due ({how})"
     return (
         f"{crawl.report['stop_reason']}: {counted(visits['visited'], 'page')} visited"
         f" (304 Not Modified: {grouped(visits['not_modified'])},"

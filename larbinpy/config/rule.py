@@ -3,13 +3,13 @@
 import os
 import re
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property, partial
 from typing import Any
 
-from larbinpy.config.kinds import COMMENT, ValueKind, decoded, plain, quote, show_size, size
+from larbinpy.config.kinds import COMMENT, UTF_16, ValueKind, decoded, plain, quote, show_size, size
 from larbinpy.config.patterns import HostPattern, canonical, host_name, is_suffix, registered_domain
 from larbinpy.url import hash64, resolve
 
@@ -123,8 +123,7 @@ class Listed:
         """The patterns of a file. Raises ValueError with the line of one that is none."""
         keys: list[bytes] = []
         others: dict[Condition, None] = {}
-        text = _text_of(path)
-        for number, line in enumerate(text.splitlines(), 1):
+        for number, line in enumerate(_lines_of(path), 1):
             word = COMMENT.sub("", line).strip()
             if word:
                 try:
@@ -133,7 +132,12 @@ class Listed:
                     raise ValueError(f"{path}:{number}: {error}") from None
         if not (keys or others):
             raise ValueError(f"{path} has no pattern")
-        return cls(path, hash64(text.encode(errors="replace")), _prefix_free(keys), tuple(others))
+        shown = "\n".join(each.show() for each in others).encode()
+        packed = _NEXT.join(_prefix_free(keys))
+        # Made anew, side by side: those before lie between what was read and is free by now.
+        keys.clear()
+        sorted_keys = tuple(packed.split(_NEXT)) if packed else ()
+        return cls(path, hash64(shown + _NEXT + packed), sorted_keys, tuple(others))
 
     def show(self) -> str:
         return f"@{self.path}"
@@ -148,6 +152,8 @@ Condition = Glob | Regex | Host | Domain | Number | Type | Listed
 
 #: Bytes read of a file of patterns: room for a million.
 _MOST_LISTED = 64 << 20
+#: Between the keys of two patterns, which have none.
+_NEXT = b"\n"
 #: A host in canonical spelling that is a name, and the address below one.
 _PLAIN_HOST = re.compile(r"(?:host:)?((?:[a-z0-9_-]+\.)+[a-z][a-z0-9_-]*)", re.ASCII).fullmatch
 _PLAIN_PREFIX = re.compile(
@@ -155,15 +161,18 @@ _PLAIN_PREFIX = re.compile(
 ).fullmatch
 
 
-def _text_of(path: str) -> str:
+def _lines_of(path: str) -> Iterator[str]:
+    left = _MOST_LISTED
     try:
         with open(os.path.expanduser(path), "rb") as file:
-            data = file.read(_MOST_LISTED + 1)
+            is_wide = file.peek(2)[:2] in UTF_16
+            for data in iter(partial(file.read if is_wide else file.readline, left + 1), b""):
+                left -= len(data)
+                if left < 0:
+                    raise ValueError(f"{path!r} is larger than 64 MB")
+                yield from decoded(data, "replace").splitlines()
     except OSError as error:
         raise ValueError(f"{path!r} cannot be read: {error.strerror}") from None
-    if len(data) > _MOST_LISTED:
-        raise ValueError(f"{path!r} is larger than 64 MB")
-    return decoded(data, "replace")
 
 
 def _sort_in(word: str, keys: list[bytes], others: dict[Condition, None]) -> None:
@@ -207,13 +216,13 @@ def address_key(url: str) -> bytes:
     return f"{','.join(labels)},){port}{scheme}{url[end:]}".encode()
 
 
-def _prefix_free(keys: list[bytes]) -> tuple[bytes, ...]:
+def _prefix_free(keys: list[bytes]) -> list[bytes]:
     """The sorted `keys` without those that begin with another one."""
     kept: list[bytes] = []
     for key in sorted(keys):
         if not (kept and key.startswith(kept[-1])):
             kept.append(key)
-    return tuple(kept)
+    return kept
 
 
 @dataclass(frozen=True)
