@@ -155,6 +155,12 @@ _AREA = ("lockSite", "stay")
 #: Stands for a page on another host.
 ELSEWHERE = "http://elsewhere.invalid/"
 
+#: Endings of what pages need to be displayed.
+_ENDINGS = {
+    Kind.IMAGE: ("avif", "gif", "ico", "jpeg", "jpg", "png", "svg", "webp"),
+    Kind.SHEET: ("css",),
+    Kind.REQUISITE: ("js", "mjs", "otf", "ttf", "woff", "woff2"),
+}
 #: Types of styles, scripts and manifests, which pages refer to as requisites.
 _REQUISITE_TYPES = (
     "text/css",
@@ -437,6 +443,17 @@ class Scope:
         if verdict.may_accept:
             return None
         return self._limiting(candidate) if verdict.rule is None else _rejected(verdict.rule)
+
+    def untaken(self, url: str) -> str:
+        """The setting with which a page's need of `url`, by its ending, would be followed.
+
+        Empty if such needs are followed, or if it has the ending of no part of a page.
+        """
+        ending = _file(url).rpartition(".")[2]
+        kinds = [kind for kind, endings in _ENDINGS.items() if ending in endings]
+        if not kinds or kinds[0] in self._kinds:
+            return ""
+        return "getImage or requisites" if kinds == [Kind.IMAGE] else "requisites"
 
     def takes_requisite(self, url: str) -> bool:
         """Whether `url` is wanted if a page needs it to be displayed."""

@@ -61,8 +61,12 @@ _LOOSE_DATE = re.compile(f"(?<![0-9]){_YEAR}(?:[-/._](?:1[0-2]|[1-9])|{_MONTH}{_
 
 #: The site of a URL with a number or a query. A URL without is the only one of its shape.
 _site_of_variable = re.compile("(https?://[^/]++)/[^0-9?]*+[0-9?]").match
-#: A run of letters and digits, eight or more and three of them digits: an ID.
-_ID = re.compile("(?<![A-Za-z0-9])(?=(?:[A-Za-z]*[0-9]){3})[A-Za-z0-9]{8,}")
+#: An ID: a run of letters and digits, eight or more and three of them digits; or four or more that
+#: are a hexadecimal number, as in the random names of traps for crawlers (/a7f3/b81c).
+_ID = re.compile(
+    "(?<![A-Za-z0-9%])(?:(?=(?:[A-Za-z]*[0-9]){3})[A-Za-z0-9]{8,}"
+    "|(?=[a-f]*[0-9])(?=[0-9]*[a-f])[a-f0-9]{4,}(?![A-Za-z0-9]))"
+)
 #: Digits, except for those of escapes: texts of other scripts consist of escapes.
 _NUMBER = re.compile("(?<!%)(?<!%[0-9A-F])[0-9]+")
 #: With more parameters, their names do not count: filters can be combined without end.

@@ -311,6 +311,8 @@ def _left_out(frontier: Frontier, href: str) -> Iterator[str]:
         yield f"further than depthInSite from the seeds ({too_deep} links were too deep so far)"
     if frontier.scope.refusing(Candidate(href, ELSEWHERE, redirect=False)) is not None:
         yield "on other hosts (noExternalLinks)"
+    if setting := frontier.scope.untaken(href):
+        yield f"that need it to be displayed ({setting} fetches it then)"
 
 
 #: Steps in the store for each step in the log, which takes longer.

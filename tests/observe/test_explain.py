@@ -412,6 +412,26 @@ def test_rules_that_leave_out_links_of_some_pages_only(world: MakeWorld, ask: As
     assert "depthInSite" in ask(here.frontier, "http://b.test/", here.now)["why"]
 
 
+@pytest.mark.parametrize(
+    ("url", "settings", "named"),
+    [
+        ("http://a.test/i.PNG?v=2", {}, "getImage or requisites"),
+        ("http://a.test/i.png", {"get_image": True}, ""),
+        ("http://a.test/s.css", {"get_image": True}, "requisites"),
+        ("http://a.test/s.css", {"requisites": "site"}, ""),
+        ("http://a.test/f.woff2", {}, "requisites"),
+        ("http://a.test/css", {}, ""),
+    ],
+)
+def test_what_pages_need_is_not_followed(
+    world: MakeWorld, ask: Ask, url: str, settings: dict[str, Any], named: str
+) -> None:
+    here = world(HERE, **settings)
+    answer = ask(here.frontier, url, here.now)
+    need = f", or only ones that need it to be displayed ({named} fetches it then)" if named else ""
+    assert answer["why"] == f"no page that was read links to it{need}"
+
+
 def test_seeds_are_not_called_refused(world: MakeWorld, ask: Ask) -> None:
     """Scope does not bind seeds."""
     here = world("http://a.test/?x", get_cgi=False)

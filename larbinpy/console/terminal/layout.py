@@ -79,7 +79,7 @@ def _status(answer: _Result) -> list[str]:
     head = f"{name}{answer['state']}, {duration(answer['elapsed_s'])} in all"
     outcomes = [(name, count) for name, count in answer["outcomes"].items() if count]
     outcomes.sort(key=lambda outcome: outcome[1], reverse=True)
-    gate = answer["gate"]
+    gate, places = answer["gate"], totals["addresses"]
     outlook = (("now", answer.get("waits_for")), ("time left", estimate(answer.get("left_s"))))
     rows = [
         *((name, text) for name, text in outlook if text),
@@ -88,7 +88,7 @@ def _status(answer: _Result) -> list[str]:
         ("received", f"{size(totals['bytes_received'])}, {size(rates['bytes'])}/s"),
         ("URLs", f"{grouped(totals['urls_queued'])} queued of {grouped(totals['urls_seen'])} seen"),
         ("in flight", grouped(queues["in_flight"])),
-        ("sites", f"{grouped(totals['sites'])} at {grouped(totals['addresses'])} addresses"),
+        ("sites", f"{grouped(totals['sites'])} at {grouped(places)} address{'es' * (places != 1)}"),
         ("gate", "open" if gate["open"] else f"closed: {gate['reason']}"),
         (
             "outcomes",
