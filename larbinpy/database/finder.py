@@ -102,6 +102,7 @@ class DatabaseFinder:
             words = tuple(ranked.instead.get(item, item) for item in query.wanted)
             query = replace(query, wanted=words)
             hits = HitReader(self._base.rows_until(until), self._clock)
+            found.notes += hits.add_compounds(index, ranked, query, wish, languages)
             hits.check(ranked, query, wish, start + _FACETS * wish.limit)
             found.hits = hits.read(ranked, query, wish, start + _SNIPPETS * wish.limit)
             found.cut, found.missing, found.total = ranked.cut, ranked.missing, ranked.total

@@ -7,16 +7,17 @@ because an index scores each match: of a query with many matches only the newest
 scored, and those with the words in titles and links. Beginnings of words that many pages have, and
 words that are frequent everywhere, count in titles and links only: the whole list of pages with
 them is read for each count and for each score. If no page has all words, those with most of them
-are ranked.
+are ranked. If few pages have the words, those that have longer words of which they are a part
+follow: compounds of German and its like.
 
 The index of a database is asked alone; `HitReader` then reads the hits, with the same SQL for all
 kinds of database.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any, NamedTuple, Protocol
 
@@ -39,7 +40,8 @@ from larbinpy.database.base import (
     words,
 )
 from larbinpy.database.search.query import Item, Query, forms, neighbours, otherwise, since_of
-from larbinpy.database.search.snippet import says, snippet
+from larbinpy.database.search.segment import COMPOUNDING
+from larbinpy.database.search.snippet import rests, says, snippet
 
 #: Matches that are scored at most: scoring takes 1 us each, counting 0.03 us.
 CANDIDATES = 5_000
@@ -61,6 +63,12 @@ _CHECKED, _AT_ONCE = 500, 50
 _ALL_TEXTS = "summary, anchors, text, text_size, more, more_size, sample, sample_size"
 #: Words of which one is taken for a mistyped one.
 _NEIGHBOURS = 5
+#: Pages with all words below which those with compounds follow, how many of these are read, and
+#: the share of the time limit for them.
+_FEW, _MOST_COMPOUNDS, _COMPOUNDS = 20, 50, 0.2
+_ARE_PARTS = "these have longer words that it is a part of"
+#: Letters of a stem that is hardly a part of words by chance, as "tier" is of "formatier".
+_TELLING = 6
 #: Hits that are put in a new order by the words that they have as typed.
 _REORDERED = 30
 
@@ -433,6 +441,60 @@ class HitReader:
         elif wish.sort == "rank":
             self._prefer(ranked, query, until)
 
+    def add_compounds(
+        self,
+        index: SearchIndex,
+        ranked: Ranked,
+        query: Query,
+        wish: Wish,
+        languages: Sequence[str],
+    ) -> list[str]:
+        """Put behind few pages with all words those with compounds of them; return notes.
+
+        The other part of a compound is a word of the pages, too, unless the word is long.
+        """
+        items, until = essential(query.wanted), self._clock() + _COMPOUNDS * wish.limit
+        wide = tuple(replace(each, forms=(*each.forms, *each.compounds)) for each in items)
+        known = {} if ranked.missing else dict(ranked.pages)
+        notes: list[str] = []
+        if wide == items or ranked.cut or ranked.instead or len(known) >= _FEW:
+            return notes
+        with suppress(Late):
+            matches = index.match(AllOf(wide), until)
+            scored = index.best(AllOf(wide), len(known) + _MOST_COMPOUNDS, until, matches)
+            pages = [page for page, _ in scored if page not in known][:_MOST_COMPOUNDS]
+            words = _Words(index, languages, until)
+            texts = self._texts(pages, "NULL, NULL, text, text_size, page.lang")
+            told = {page for page in texts if self._says(page, items, texts, words)}
+            if told:
+                more = [page for page in pages if page in told]
+                notes += (f"no page has {each.text}: {_ARE_PARTS}" for each in ranked.absent)
+                self._put_behind(ranked, known, more, by_date=wish.sort == "date")
+                ranked.cut = matches.total > len(known) + len(pages)
+        return notes
+
+    @staticmethod
+    def _says(
+        page: int, items: Iterable[Item], texts: Mapping[int, "_Texts"], words: "_Words"
+    ) -> bool:
+        """Whether a page has all `items`, or compounds of them."""
+        return all(
+            words.index.has(page, item, words.until) or texts[page].has_compound(item, words)
+            for item in items
+        )
+
+    def _put_behind(
+        self, ranked: Ranked, first: dict[int, float], more: Sequence[int], *, by_date: bool
+    ) -> None:
+        scores = first | dict.fromkeys(more, 0.0)
+        if by_date:
+            where, numbers = one_of("page.id", scores)
+            ask = f"SELECT id FROM page WHERE {where} ORDER BY {DATE} DESC, id DESC"
+            scores = dict.fromkeys((page for (page,) in self._rows(ask, numbers)), 0.0)
+        ranked.pages, ranked.total = list(scores.items()), len(scores)
+        ranked.missing, ranked.absent = [], []
+        ranked.matches = _these(ranked.pages)
+
     def _keep(
         self,
         ranked: Ranked,
@@ -459,8 +521,7 @@ class HitReader:
             done += len(pairs)
         ranked.cut |= not has_few or done < len(ranked.pages)
         ranked.pages, ranked.total = kept, len(kept)
-        where, numbers = one_of("page.id", [page for page, _ in kept])
-        ranked.matches = Matches(len(kept), f"SELECT {FOUND} FROM page WHERE {where}", numbers)
+        ranked.matches = _these(kept)
 
     def _prefer(self, ranked: Ranked, query: Query, until: float) -> None:
         """Raise the scores of pages by the share of the words that they have as typed."""
@@ -565,6 +626,27 @@ class HitReader:
         found.sites = [(names[host], n) for host, n in most if host in names]
 
 
+def _these(pages: Scored) -> Matches:
+    """Some pages as matches, to be counted."""
+    where, numbers = one_of("page.id", [page for page, _ in pages])
+    return Matches(len(pages), f"SELECT {FOUND} FROM page WHERE {where}", numbers)
+
+
+class _Words:
+    """The words of the index, as far as it was asked."""
+
+    def __init__(self, index: SearchIndex, languages: Sequence[str], until: float) -> None:
+        self.index, self.until = index, until
+        self._languages = languages
+        self._known: dict[str, bool] = {}
+
+    def __contains__(self, word: str) -> bool:
+        if word not in self._known:
+            item = Item(word, forms(word, self._languages, as_typed=True))
+            self._known[word] = bool(self.index.match(item, self.until).total)
+        return self._known[word]
+
+
 class _Texts(NamedTuple):
     """The texts of a page in which words are looked for as they were typed."""
 
@@ -582,6 +664,19 @@ class _Texts(NamedTuple):
         with suppress(ValueError):
             text = unpacked_text(self.text, self.text_size)
             return any(says(text, each.text) for each in item.each)
+        return False
+
+    def has_compound(self, item: Item, words: _Words) -> bool:
+        """Whether its title or main text has a compound of a word; the last column is its
+        language."""
+        lang = self.more[-1]
+        if not item.compounds or lang not in COMPOUNDING:
+            return False
+        is_long = max(len(form.tokens[0]) for form in item.compounds) > _TELLING
+        with suppress(ValueError):
+            text = f"{self.title}\n{unpacked_text(self.text, self.text_size)}"
+            found = rests(text, item, lang)
+            return any(is_long or any(rest in words for rest in each) for each in found)
         return False
 
     def says(self, item: Item) -> bool:

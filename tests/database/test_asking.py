@@ -109,6 +109,73 @@ def test_words_in_other_spellings(finder: Finder) -> None:
     assert {typed: found(finder, typed)[1] for typed in expected} == expected
 
 
+#: Pages of languages that write compounds in one word.
+LONG = {
+    "policy": ("de", "Eine Versicherung ist ein Vertrag, der im Schaden hilft."),
+    "health": ("de", "Die Krankenversicherung zahlt die Kosten."),
+    "contract": ("de", "Der Versicherungsvertrag und der Kaufpreis."),
+    "hospital": ("de", "Das Krankenhaus für die Kranken."),
+    "format": ("de", "Wir formatieren, wir sortieren den Apparat."),
+    "dutch": ("nl", "De ziektekostenverzekering is duur."),
+    "swedish": ("sv", "Bostadsrättsföreningen är här."),
+    "danish": ("da", "Hovedbanegården ligger her."),
+    "finnish": ("fi", "Uusi lentokonemoottori."),
+    "english": ("en", "The headquarters of a management."),
+}
+PART_OF = "these have longer words that it is a part of"
+
+
+@pytest.fixture(name="compounds")
+def _compounds(database: Database) -> Iterator[Finder]:
+    pages = [
+        prepared(f"http://a.test/{name}", text, lang=lang) for name, (lang, text) in LONG.items()
+    ]
+    fill(database.where, pages)
+    with closing(database.finder(clock)) as finder:
+        yield finder
+
+
+def test_a_part_of_a_compound_finds_it_behind_the_word_itself(compounds: Finder) -> None:
+    parts = {
+        "Versicherungen": ["policy", "health", "contract"],
+        "krankenversicherung": ["health"],
+        "Versicherung Kosten": ["health"],
+        '"Versicherung"': ["policy"],
+        "+Versicherung": ["policy"],
+        "Vertrag -Krankenversicherung": ["policy", "contract"],
+        # The other part is a word of another page.
+        "Haus": ["hospital"],
+        "verzekering": ["dutch"],
+        "förening": ["swedish"],
+        "banegård": ["danish"],
+        "moottori": ["finnish"],
+        # The other parts are none.
+        "Reis": [],
+        "Tier": [],
+        "Part": [],
+        "Quarters": [],
+    }
+    for typed, names in parts.items():
+        answer, found_names = found(compounds, typed)
+        hits = [hit.url.rpartition("/")[2] for hit in answer.hits]
+        assert (hits[:1], found_names) == (names[:1], set(names)), typed
+        assert answer.total == len(names) or not names
+        assert all(hit.marks for hit in answer.hits if names)
+
+
+def test_that_a_word_is_only_a_part_of_others_is_said(compounds: Finder) -> None:
+    assert found(compounds, "Haus")[0].notes == [f"no page has Haus: {PART_OF}"]
+    assert found(compounds, "Versicherung")[0].notes == []
+
+
+def test_compounds_by_date_and_by_site(compounds: Finder) -> None:
+    query = parse("Versicherung", compounds.languages(), 0.0)
+    by_date = compounds.search(query, Wish(sort="date", facets=True, limit=PATIENT))
+    names = [hit.url.rpartition("/")[2] for hit in by_date.hits]
+    assert sorted(names) == ["contract", "health", "policy"]
+    assert (by_date.sites, by_date.langs) == ([("a.test", 3)], [("de", 3)])
+
+
 @pytest.mark.parametrize(
     ("typed", "expected", "note"),
     [

@@ -15,6 +15,7 @@ from larbinpy.database.search.segment import (
     Form,
     RunKind,
     alike,
+    compounds,
     forms,
     has_stems,
     kind_of,
@@ -246,6 +247,8 @@ class Item:
     #: Single tokens to rank pages by if none has all items: the bigrams of Chinese text, the
     #: words of os.path.join. Empty: the forms themselves.
     parts: tuple[Form, ...] = ()
+    #: Words of which it may be a part.
+    compounds: tuple[Form, ...] = ()
     #: Meant as it was typed, in quotes or with a plus: the forms find pages with other forms of its
     #: words, too.
     literal: bool = False
@@ -561,7 +564,10 @@ def _read(term: re.Match[str], draft: _Draft) -> None:
                 f"{word} is the word {text}: the beginning of a word has two letters or more"
             )
         found = forms(text, draft.languages, prefix)
-        draft.add(Item(word, found, column, parts=_parts(text, draft.languages)), minus=minus)
+        item = Item(word, found, column, parts=_parts(text, draft.languages))
+        if not (prefix or minus or column):
+            item = replace(item, compounds=compounds(text, draft.languages))
+        draft.add(item, minus=minus)
         if not prefix and column is None:
             draft.words.add(word)
 

@@ -12,7 +12,9 @@ in Chinese, Japanese or Korean have bigrams of all their words. `LETTER` marks t
 begin with such a letter, which else would be words: "in" of "windows".
 
 Parts of a word that people look for alone stand at the end as well (`within`): those of camelCase,
-and numbers without their separators. `PLAIN` marks Vietnamese words without their signs.
+and numbers without their separators. `PLAIN` marks Vietnamese words without their signs. `BACK`
+marks the long words of German and its like, written backwards: those that begin with a word
+written so are compounds that end with it.
 
 A query does without stop words, where it has others. The lists are short, after those of Snowball
 (BSD licence), with the words of questions; words that are names of things as well, such as "will",
@@ -619,12 +621,17 @@ def _vocabulary(lang: str | None) -> Vocabulary:
 
 #: Changes with every change of the tokens that a page has: an index of another version must be
 #: rebuilt.
-VERSION = 6
+VERSION = 7
 
 #: Marks a bigram that begins with a letter or digit of another script.
 LETTER = "ǀ"
 #: Marks a word without the signs that tell it apart from others in its language.
 PLAIN = "ǂ"
+#: Marks a long word that is written backwards.
+BACK = "ǁ"
+#: Languages that write compounds in one word, and the letters of a compound and of a part of it.
+COMPOUNDING = frozenset(("da", "de", "fi", "nb", "nl", "nn", "no", "sv"))
+_COMPOUND, _PART = 9, 4
 #: Languages whose pages have bigrams of all words.
 BIGRAM_LANGUAGES = frozenset(("zh", "ja", "ko"))
 
@@ -716,7 +723,11 @@ def index_tokens(text: str, lang: str | None) -> str:
     if words.keeps_accents:
         signed = (word for word in runs(text) if not word.isascii())
         extra |= dict.fromkeys(PLAIN + plain(word) for word in signed if plain(word) != word)
-    return " ".join(filter(None, (tokens(text, lang), *extra)))
+    made = tokens(text, lang)
+    if lang in COMPOUNDING:
+        long = (token for token in dict.fromkeys(made.split(" ")) if len(token) >= _COMPOUND)
+        extra |= dict.fromkeys(BACK + token[::-1] for token in long if token.isalpha())
+    return " ".join(filter(None, (made, *extra)))
 
 
 class _InnerTokens(dict[str, str]):
@@ -929,6 +940,39 @@ def forms(
         if _is_short(pieces, languages):
             found[_sequence(pieces)] = None
     return tuple(form for form in found if form.tokens)
+
+
+def compounds(text: str, languages: Sequence[str]) -> tuple[Form, ...]:
+    """The tokens of longer words of which `text`, a word, may be the end or the beginning."""
+    if len(text) < _PART or not text.isalpha() or not has_stems(text):
+        return ()
+    found: dict[Form, None] = {}
+    for lang in COMPOUNDING.intersection(languages):
+        stem = vocabulary(lang)[text]
+        if len(stem) >= _PART and " " not in stem:
+            found |= {Form((BACK + stem[::-1],), True): None, Form((stem,), True): None}
+    return tuple(found)
+
+
+#: Letters that join the parts of a compound.
+_JOINTS = ("s", "n", "e", "es", "en", "er")
+
+
+def beside(token: str, stem: str) -> list[str]:
+    """What stands beside `stem` in a compound, with and without the letters that join them; empty
+    if `token` is none that begins or ends with it."""
+    left = len(token) - len(stem)
+    if len(token) < _COMPOUND or len(stem) < _PART or left < _PART - 1:
+        return []
+    if token.endswith(stem):
+        rest = token[:left]
+        found = [rest, *(rest.removesuffix(joint) for joint in _JOINTS)]
+    elif token.startswith(stem):
+        rest = token[len(stem) :]
+        found = [rest, *(rest.removeprefix(joint) for joint in _JOINTS)]
+    else:
+        return []
+    return [each for each in dict.fromkeys(found) if len(each) >= _PART - 1]
 
 
 def parts(text: str, languages: Sequence[str]) -> tuple[Form, ...]:

@@ -19,6 +19,7 @@ from larbinpy.database.search.segment import (
     RunKind,
     Vocabulary,
     alike,
+    beside,
     grams,
     kind_of,
     plain,
@@ -67,6 +68,15 @@ def _stands(words: str, text: str) -> bool:
     ends.append("" if parts[-1][-1] in "+#" else r"(?!\w)")
     pattern = "".join(re.escape(part) + end for part, end in zip(parts, ends, strict=True))
     return bool(re.search(rf"(?<!\w){pattern}", text))
+
+
+def rests(text: str, item: Item, lang: str | None) -> Iterator[list[str]]:
+    """What is beside the word of `item` in each compound of it that a page's `text` has."""
+    words = vocabulary(lang)
+    stem = words[item.text]
+    for word in set(words_of(_lower(text))):
+        if len(word) > len(stem) and (found := beside(words[word], stem)):
+            yield found
 
 
 class _Literal(NamedTuple):
@@ -139,6 +149,8 @@ class _Text:
                 continue
             literal = _literal(item.text)
             hits = [] if literal else self._phrases(item.forms)
+            if not hits and item.compounds:
+                hits = self._compounds(item)
             if not hits and (literal or self._is_dense):
                 literal = literal or _Literal(tuple(runs(item.text)), (), ())
                 hits = self._whole(literal.runs)
@@ -146,6 +158,12 @@ class _Text:
                 yield from (Occurrence(start, end, (number, ""), 1.0) for start, end in hits)
             elif literal:
                 yield from self._parts(number, literal)
+
+    def _compounds(self, item: Item) -> list[tuple[int, int]]:
+        """The places of words of which a word is a part."""
+        stem = self._words[item.text]
+        long = (word for word, own in self._vocabulary().items() if beside(own[0], stem))
+        return sorted(place for word in long for place in filter(self._is_word, self._places(word)))
 
     def _whole(self, found: tuple[str, ...]) -> list[tuple[int, int]]:
         """The places where the runs stand one after the other, with little between them."""

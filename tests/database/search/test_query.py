@@ -200,6 +200,12 @@ def test_operators_elsewhere_are_words(text: str) -> None:
     assert not query.unwanted
 
 
+def test_words_may_be_parts_of_longer_ones() -> None:
+    query = parse('Haus Garten* +Dach "Tür" intitle:Keller -Boden', ["de"], NOW)
+    items = (*query.wanted, *query.unwanted)
+    assert [item.text for item in items if item.compounds] == ["Haus"]
+
+
 def test_vietnamese_signs_may_be_left_out() -> None:
     assert shown(parse("ha Hà", ["vi"], NOW).wanted) == ["ha|ǂha|haha|hahà", "ha|hà|haha|hahà"]
 

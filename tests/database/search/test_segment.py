@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from larbinpy.database.search.query import Form, Item, parse
 from larbinpy.database.search.segment import (
     alike,
+    beside,
+    compounds,
     grams,
     index_tokens,
     kind_of,
@@ -109,6 +111,47 @@ def test_tokens(text: str, lang: str | None, expected: str) -> None:
 )
 def test_parts_of_words_stand_at_the_end(text: str, lang: str | None, expected: str) -> None:
     assert index_tokens(text, lang) == expected
+
+
+def test_long_words_of_german_are_there_backwards_too() -> None:
+    text = "Die Wörterbücher, das Regal und die Wörterbücher"
+    made = "die worterbuch das regal und die worterbuch"
+    assert index_tokens(text, "de") == f"{made} ǁhcubretrow"
+    assert "ǁ" not in index_tokens("understatements", "en")
+
+
+@pytest.mark.parametrize(
+    ("word", "languages", "expected"),
+    [
+        ("Bücher", ("en", "de"), ["ǁhcub*", "buch*"]),
+        ("Bücher", ("en", "fr"), []),
+        ("rat", ("de",), []),
+        ("h264", ("de",), []),
+        ("网络网络", ("de",), []),
+    ],
+)
+def test_the_longer_words_that_a_word_is_a_part_of(
+    word: str, languages: tuple[str, ...], expected: list[str]
+) -> None:
+    found = compounds(word, languages)
+    assert [f"{form.tokens[0]}{'*' * form.prefix}" for form in found] == expected
+
+
+@pytest.mark.parametrize(
+    ("token", "stem", "rests"),
+    [
+        ("krankenversicher", "versicher", ["kranken", "kranke", "krank"]),
+        ("versicherungsvertrag", "versicher", ["ungsvertrag"]),
+        ("tabellenvorlag", "tabell", ["envorlag", "nvorlag", "vorlag"]),
+        ("ausdruck", "druck", []),
+        ("umversicher", "versicher", []),
+        ("versicher", "versicher", []),
+        ("dampfschifffahrt", "schiff", []),
+        ("apfelsinen", "sin", []),
+    ],
+)
+def test_what_is_beside_a_part_of_a_compound(token: str, stem: str, rests: list[str]) -> None:
+    assert beside(token, stem) == rests
 
 
 def test_words_in_latin_letters_are_english_on_pages_of_other_scripts() -> None:
