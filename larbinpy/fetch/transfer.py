@@ -32,6 +32,8 @@ _PORTION = 1 << 16
 _ZSTD_WINDOW = 8 << 20
 _NAMES = {"x-gzip": "gzip", "x-compress": "compress"}
 _NONE = frozenset({"", "identity", "none"})
+_CODINGS = frozenset({"br", "compress", "deflate", "gzip", "zstd"})
+_AROUND = ' \t"'
 #: Beginnings of files with these codings; a body without is not packed so, whatever its label is.
 _BEGINNINGS = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd", "compress": b"\x1f\x9d"}
 #: No text has one of these bytes (MIME Sniffing standard, section 3).
@@ -76,8 +78,11 @@ def decode(body: bytes, codings: str, media_type: str, most: int) -> Decoded:
     A label that is obviously wrong is ignored. A body that cannot be decoded is empty; of one that
     ends too early, there is what can be decoded.
     """
-    names = [name.strip().lower() for name in codings.split(",")]
+    # A quality is of requests, and quotes are of nothing; servers send both.
+    names = [name.partition(";")[0].strip(_AROUND).lower() for name in codings.split(",")]
     layers = [_NAMES.get(name, name) for name in reversed(names) if name not in _NONE]
+    # Beside a coding, other names are of transfers and storages (gzip, aws-chunked).
+    layers = [name for name in layers if name in _CODINGS] or layers
     if len(layers) > _MOST_LAYERS:
         layers = [codings[:_HEAD]]
     decoded = Decoded(body)

@@ -42,6 +42,10 @@ def decoded(body: bytes, codings: str, media_type: str = "text/html", most: int 
         ("zstd", ZSTD + bytes(9), 1),
         ("zstd, gzip", gzip.compress(ZSTD, mtime=0), 1),
         ("gzip, gzip", gzip.compress(GZIP, mtime=0), 1),
+        ("gzip;q=1.0", GZIP, 1),
+        ('"deflate"', DEFLATE, 1),
+        ("gzip,aws-chunked", GZIP, 1),
+        ("aws-chunked, gzip", GZIP, 1),
     ],
 )
 def test_what_is_packed_is_unpacked(codings: str, body: bytes, copies: int) -> None:
