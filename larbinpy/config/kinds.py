@@ -747,6 +747,8 @@ _WHOLE_PROXY = re.compile(r"((?:\w+://)?(?:[^/]*@)?(?:\[[^/]*\]|[^/:]+)):(\d{1,5
 
 def _split_proxy(text: str) -> list[str] | None:
     """`http://HOST:PORT/`, as in http_proxy, in two words."""
+    if text.lower().partition("?")[0].endswith((".pac", "wpad.dat")):
+        raise ValueError("a script that chooses a proxy (PAC) is not run; write one that it names")
     found = _WHOLE_PROXY.fullmatch(text)
     return None if found is None else [found[1], found[2]]
 

@@ -346,7 +346,9 @@ class Fetcher:
         # The next transfer on this socket begins without events.
         self._events.pop(curl.getinfo(pycurl.ACTIVESOCKET), None)
         failed = code != pycurl.E_OK
-        page = transfer.page(*(_failure(curl, request, code, message) if failed else (None, "")))
+        unanswered = not transfer.status
+        failure = _failure(curl, request, code, message, unanswered) if failed else (None, "")
+        page = transfer.page(*failure)
         page.detail = printable_detail(page.detail)
         intended = request.options.proxy_address or request.address.strip("[]")
         page.ip = curl.getinfo(pycurl.PRIMARY_IP) or intended
@@ -430,13 +432,14 @@ class Fetcher:
         curl.setopt(pycurl.WRITEFUNCTION, self._brake.noting(curl, transfer.write))
 
 
-def _failure(curl: pycurl.Curl, request: Request, code: int, message: str) -> tuple[Outcome, str]:
-    """The outcome of libcurl's error, and its reason."""
+def _failure(
+    curl: pycurl.Curl, request: Request, code: int, message: str, unanswered: bool
+) -> tuple[Outcome, str]:
+    """The outcome of libcurl's error, and its reason; `unanswered`: no reply has begun."""
     os_errno = curl.getinfo(pycurl.OS_ERRNO)
     failure, reason = meaning(code, message, os_errno), concise(code, message, os_errno)
     given = request.options
-    unconnected = failure is Outcome.NO_CONNECTION or not curl.getinfo(pycurl.CONNECT_TIME)
-    if given.proxy_url and unconnected:
+    if given.proxy_url and unanswered:
         tunnel, login = curl.getinfo(pycurl.HTTP_CONNECTCODE), bool(given.proxy_login)
         reason = by_proxy(given.proxy_url, code, reason, tunnel=tunnel, login=login)
     return failure, reason

@@ -8,7 +8,8 @@ option of one request remains in force for the next.
 
 import base64
 import os
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from http import HTTPStatus
@@ -201,6 +202,15 @@ _PLAINLY = {
     ),
     "alert handshake failure": "the server knows no cipher that is offered",
 }
+#: Why a SOCKS proxy refuses (RFC 1928, 6).
+_SOCKS = re.compile(r"SOCKS5 connection to .*\(([1-8])\)").search
+_BY_SOCKS = [
+    *("", "a general failure", "its rules forbid it", "the network is unreachable"),
+    *("the host is unreachable", "connection refused", "it took too long"),
+    *("it knows no such command", "it knows no such address"),
+]
+#: Schemes at the beginning of a challenge, or behind another one.
+_CHALLENGES = re.compile(r"(?:^|,)\s*([A-Za-z][\w-]*)(?=\s*(?:,|$)|\s+\w+\s*=)").findall
 #: Errors of HTTP/2: of a connection, and of one stream.
 _OF_TWO = frozenset({pycurl.E_HTTP2, 92})
 #: The words of a server that asks for fewer requests.
@@ -256,8 +266,11 @@ def by_proxy(proxy: str, code: int, message: str, *, tunnel: int, login: bool) -
     return f"by proxy {proxy}: {message}"
 
 
-def proxy_unauthorized(login: bool) -> str:
-    """The reason of a 407; `login`: the proxy has got one."""
+def proxy_unauthorized(login: bool, asked: Iterable[str] = ()) -> str:
+    """The reason of a 407; `login`: the proxy has got one. `asked` has its Proxy-Authenticate."""
+    schemes = [scheme for value in asked for scheme in _CHALLENGES(value)]
+    if schemes and "basic" not in map(str.lower, schemes):
+        return f"the proxy asks for a login by {' or '.join(dict.fromkeys(schemes))}, not by Basic"
     return "the proxy refuses the login" if login else PROXY_NEEDS_LOGIN
 
 
@@ -266,6 +279,8 @@ def concise(code: int, message: str, os_errno: int) -> str:
     plain = next((plain for words, plain in _PLAINLY.items() if words in message), None)
     if plain is not None:
         return plain
+    if refused := _SOCKS(message):
+        return f"it cannot connect to the server: {_BY_SOCKS[int(refused[1])]}"
     return os.strerror(os_errno) if code == pycurl.E_COULDNT_CONNECT and os_errno else message
 
 

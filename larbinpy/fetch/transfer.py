@@ -499,7 +499,8 @@ class Transfer:
         if self.complete and self.status == _UNAUTHORIZED:
             return "refuses the login" if self.request.options.login else NEEDS_LOGIN
         if self.complete and self.status == _PROXY_UNAUTHORIZED:
-            return proxy_unauthorized(bool(self.request.options.proxy_login))
+            asked = [value for name, value in self.headers if name == "proxy-authenticate"]
+            return proxy_unauthorized(bool(self.request.options.proxy_login), asked)
         return message if self._stop is None else self._detail
 
     def _shows_body(self) -> bool:
@@ -566,7 +567,9 @@ class Transfer:
             return True
         self._discard(Outcome.NO_CONNECTION)
         line = begin.partition(b"\n")[0].rstrip().decode("latin-1")
-        self._detail = f"what answers is no HTTP server; it says {line!r}"
+        proxy = self.request.options.proxy_url
+        where = f" at the proxy {proxy}" if proxy else ""
+        self._detail = f"what answers{where} is no HTTP server; it says {line!r}"
         return False
 
     def _check_type(self) -> int | None:

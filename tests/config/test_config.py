@@ -141,6 +141,7 @@ def test_overrides() -> None:
         (("retries", "many"), "command line, retries: 'many' is not a whole number"),
         (("proxy", "host"), "'host' is not of the form HOST PORT"),
         (("proxy", "a 1 b 2"), "not of the form HOST PORT"),
+        (("proxy", "http://a.test/Proxy.PAC?x"), "(PAC) is not run; write one that it names"),
         (("specificSet", "a/b"), "not of the form"),
         (("startUrl", " "), "not of the form URL"),
         (("getCGI", "maybe"), "'maybe' is neither on nor off"),

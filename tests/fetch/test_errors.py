@@ -3,7 +3,7 @@
 import pycurl
 import pytest
 
-from larbinpy.fetch.options import by_proxy, concise, meaning
+from larbinpy.fetch.options import by_proxy, concise, meaning, proxy_unauthorized
 from larbinpy.page import Outcome
 
 
@@ -50,6 +50,29 @@ def test_a_failure_by_proxy_names_the_proxy() -> None:
     for login, words in ((False, "needs a login"), (True, "refuses the login")):
         answer = by_proxy(proxy, pycurl.E_RECV_ERROR, failed, tunnel=407, login=login)
         assert answer == f"by proxy http://p:1: the proxy {words}"
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ([], "refuses the login"),
+        (['Digest realm="a, b", qop="auth"', 'basic realm="x"'], "refuses the login"),
+        (["Negotiate", "NTLM"], "asks for a login by Negotiate or NTLM, not by Basic"),
+        (
+            ['Digest realm="r", nonce=n, Negotiate'],
+            "asks for a login by Digest or Negotiate, not by Basic",
+        ),
+    ],
+)
+def test_a_proxy_may_want_another_login(asked: list[str], words: str) -> None:
+    assert proxy_unauthorized(True, asked) == f"the proxy {words}"
+
+
+def test_why_a_socks_proxy_refuses() -> None:
+    message = "cannot complete SOCKS5 connection to a.test. (2)"
+    assert concise(pycurl.E_COULDNT_CONNECT, message, 0) == (
+        "it cannot connect to the server: its rules forbid it"
+    )
 
 
 def test_a_cut_handshake_is_no_verdict_on_the_peer() -> None:

@@ -215,6 +215,30 @@ def test_a_proxy_gets_the_whole_url(make_loop: MakeLoop, monkeypatch: pytest.Mon
     assert head(proxy.requests[0])[0] == "GET http://site.test/a HTTP/1.1"
 
 
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (b"", "by proxy PROXY: Empty reply from server"),
+        (
+            b"SSH-2.0-x\r\n",
+            "what answers at the proxy PROXY is no HTTP server; it says 'SSH-2.0-x'",
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\npage",
+            "end of response with 5 bytes missing",
+        ),
+    ],
+)
+def test_a_proxy_is_named_unless_the_site_replied(
+    make_loop: MakeLoop, answer: bytes, said: str
+) -> None:
+    port = free_port()
+    proxy = f"http://127.0.0.1:{port}"
+    loop = make_loop(options=replace(OPTIONS, proxy_url=proxy))
+    loop.serve([Act.REQUEST, answer, Act.CLOSE], port=port)
+    assert loop.fetch("http://site.test/a").detail == said.replace("PROXY", proxy)
+
+
 def test_a_proxy_answers_connect_first(make_loop: MakeLoop) -> None:
     port = free_port()
     loop = make_loop(options=replace(OPTIONS, proxy_url=f"http://127.0.0.1:{port}"))
