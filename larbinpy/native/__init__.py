@@ -17,6 +17,7 @@ caller has Python code for that case, which is the definition of the result.
     link_hashes.c   keyed hashes of the links of a page
     table.c       lookups and insertions in a FingerprintTable
     registers.c   vector registers that a library left in a slow state
+    words.c       the tokens of words, most of which a cache has
 """
 
 import os

@@ -1,5 +1,6 @@
 """The functions of the compiled module."""
 
+from collections.abc import Callable
 from typing import Any
 
 from typing_extensions import Buffer
@@ -63,4 +64,12 @@ def unknown_links(
     """Return `text`, `ends` and `flags` of the links that are not in the cache, and fingerprints.
 
     The cache `recent` is a key of 16 random bytes and a power of two of sets, each of 32 bytes.
+    """
+
+def word_forms(cache: Buffer, text: bytes, ask: Callable[[bytes], bytes], odd: bool) -> bytes:
+    """Return the forms of the words between the blanks of `text`, separated by one.
+
+    `ask` has the form of a word; the words with an empty one are left out. With `odd`, words of
+    ASCII letters have an empty one, with signs around them, if only the first may be a capital.
+    The `cache` is a key of 16 random bytes and a power of two of slots, each of 64 bytes.
     """

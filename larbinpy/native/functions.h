@@ -14,5 +14,6 @@ PyObject *learn_links(PyObject *self, PyObject *args);
 PyObject *table_absent(PyObject *self, PyObject *args);
 PyObject *table_add(PyObject *self, PyObject *args);
 PyObject *table_move(PyObject *self, PyObject *args);
+PyObject *word_forms(PyObject *self, PyObject *args);
 
 #endif

@@ -73,6 +73,7 @@ static PyMethodDef methods[] = {
     {"move", table_move, METH_VARARGS, NULL},
     {"select_links", select_links, METH_VARARGS, NULL},
     {"unknown_links", unknown_links, METH_VARARGS, NULL},
+    {"word_forms", word_forms, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

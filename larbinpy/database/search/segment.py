@@ -21,18 +21,21 @@ A query does without stop words, where it has others. The lists are short, after
 "can" and "us", are left out.
 """
 
+import os
 import re
 import string
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
 from functools import cache
-from itertools import chain
+from itertools import chain, filterfalse
 from operator import add
 from typing import AnyStr, NamedTuple
 
 import Stemmer
 from opencc import OpenCC
+
+from larbinpy.native import native
 
 
 def _ranges(characters: Iterable[str]) -> str:
@@ -666,26 +669,45 @@ _ASCII = bytes(range(128))
 _PARTED = bytes(
     code if chr(code).isalnum() or chr(code) in "+#" or code > 127 else 32 for code in range(256)
 )
-#: Pieces of texts that are remembered for each vocabulary, and the characters of one.
+#: Those that are blanks for `str` alone are some for `bytes`.
+_SEPARATED = bytes(32 if code < 128 and chr(code).isspace() else code for code in range(256))
+#: Forms that are remembered of the words of each language, and the bytes of a word.
 _KEPT = 50_000
 _LONGEST = 64
+#: The cache of the compiled module: a key, and a power of two of slots, each a line of the cache
+#: of a processor.
+_CACHE, _KEY = 16 + (64 << 14), 16
 
 
-class _WithinPiece(dict[str, tuple[str, ...]]):
-    """The words `within` what stands between blanks, without numbers; most pieces have none."""
+class _Forms(dict[bytes, bytes]):
+    """What `form` makes of words, in UTF-8; most words of a text were asked for before.
 
-    def __missing__(self, piece: str) -> tuple[str, ...]:
-        is_word = piece.isalpha() and (piece.islower() or piece.istitle())
-        found = () if is_word else _within_pieces(piece, _shape(piece))
-        words = tuple(each.word for each in found)
-        if len(piece) <= _LONGEST:
+    Only `odd` ones have a form: not those that are a word of letters, with signs around it.
+    """
+
+    def __init__(self, form: Callable[[str], str], *, odd: bool = False) -> None:
+        super().__init__()
+        self._form = form
+        self._odd = odd
+        self._cache = bytearray(_CACHE)
+        self._cache[:_KEY] = os.urandom(_KEY)
+
+    def of(self, text: bytes) -> str:
+        """The forms of the words between the blanks of ASCII, separated by one; no empty ones."""
+        if native is not None:
+            return _decoded(native.word_forms(self._cache, text, self._made, self._odd))
+        return _decoded(b" ".join(filter(None, map(self.__getitem__, text.split()))))
+
+    def __missing__(self, word: bytes) -> bytes:
+        made = self._made(word)
+        if len(word) <= _LONGEST:
             if len(self) >= _KEPT:
                 self.clear()
-            self[piece] = words
-        return words
+            self[word] = made
+        return made
 
-
-_WITHIN_PIECE = _WithinPiece()
+    def _made(self, word: bytes) -> bytes:
+        return self._form(_decoded(word)).encode("utf-8", "surrogatepass")
 
 
 class RunKind(Enum):
@@ -710,16 +732,17 @@ def tokens(text: str, lang: str | None) -> str:
     if not text.isascii() and _GRAMS.search(_decoded(data.translate(None, _ASCII))):
         return " ".join(filter(None, _mixed(runs(text), vocabulary(lang))))
     # Three times as fast as finding words by an expression, which few pieces need.
-    pieces = _decoded(data.lower().translate(_PARTED)).split()
-    return " ".join(filter(None, map(_pieces(known(lang)).__getitem__, pieces)))
+    return _pieces(known(lang)).of(data.lower().translate(_PARTED))
 
 
 def index_tokens(text: str, lang: str | None) -> str:
     """The tokens of `text` for the index: `tokens`, then those of the words `within` it."""
     text, words = alike(text), vocabulary(lang)
-    found = map(_WITHIN_PIECE.__getitem__, dict.fromkeys(text.split()))
-    inner = chain(chain.from_iterable(found), (each.word for each in _numbers(text, _shape(text))))
-    extra = dict.fromkeys(map(_inner_tokens(segmented_as(lang)).__getitem__, inner))
+    data = text.encode("utf-8", "surrogatepass").translate(_SEPARATED)
+    found = _inner(segmented_as(lang)).of(data).replace("\n ", "\n")
+    extra = dict.fromkeys(found.split("\n"))
+    numbers = (each.word for each in _numbers(text, _shape(text)))
+    extra |= dict.fromkeys(tokens(word, segmented_as(lang)) for word in numbers)
     if words.keeps_accents:
         signed = (word for word in runs(text) if not word.isascii())
         extra |= dict.fromkeys(PLAIN + plain(word) for word in signed if plain(word) != word)
@@ -730,47 +753,38 @@ def index_tokens(text: str, lang: str | None) -> str:
     return " ".join(filter(None, (made, *extra)))
 
 
-class _InnerTokens(dict[str, str]):
-    """The `tokens` of words `within` texts of a language."""
+@cache
+def _inner(lang: str | None) -> _Forms:
+    """The tokens of the words within what stands between blanks, without numbers, each in a line;
+    most pieces have none."""
 
-    def __init__(self, lang: str | None) -> None:
-        super().__init__()
-        self._lang = lang
+    def form(piece: str) -> str:
+        return "".join(map(line, filterfalse(_is_word, piece.split())))
 
-    def __missing__(self, word: str) -> str:
-        made = tokens(word, self._lang)
-        if len(word) <= _LONGEST:
-            if len(self) >= _KEPT:
-                self.clear()
-            self[word] = made
-        return made
+    def line(part: str) -> str:
+        found = _within_pieces(part, _shape(part))
+        return "".join(f"{tokens(each.word, lang)}\n" for each in found)
+
+    return _Forms(form, odd=True)
+
+
+def _is_word(part: str) -> bool:
+    """Whether it is only a word, and signs around it."""
+    core = part.strip(string.punctuation)
+    return core.isalpha() and (core.islower() or core.istitle())
 
 
 @cache
-def _inner_tokens(lang: str | None) -> _InnerTokens:
-    return _InnerTokens(lang)
-
-
-class _Pieces(dict[str, str]):
+def _pieces(lang: str | None) -> _Forms:
     """The tokens of what stands between blanks and ASCII punctuation: nearly always a word."""
+    words = vocabulary(lang)
 
-    def __init__(self, words: Vocabulary) -> None:
-        super().__init__()
-        self._words = words
+    def form(piece: str) -> str:
+        if piece.isascii() and piece.isalnum():
+            return words[piece]
+        return " ".join(filter(None, map(words.__getitem__, _WORDS.findall(piece.casefold()))))
 
-    def __missing__(self, piece: str) -> str:
-        found = map(self._words.__getitem__, _WORDS.findall(piece.casefold()))
-        made = " ".join(filter(None, found))
-        if len(piece) <= _LONGEST:
-            if len(self) >= _KEPT:
-                self.clear()
-            self[piece] = made
-        return made
-
-
-@cache
-def _pieces(lang: str | None) -> _Pieces:
-    return _Pieces(vocabulary(lang))
+    return _Forms(form)
 
 
 def _decoded(data: bytes) -> str:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from larbinpy.database.search import segment
 from larbinpy.database.search.query import Form, Item, parse
 from larbinpy.database.search.segment import (
     alike,
@@ -325,3 +326,15 @@ def test_a_page_has_the_tokens_of_all_words_within_it(parts: list[str], lang: st
     found = index_tokens(text, lang).split()
     assert sorted(found) == sorted(expected) or lang == "vi"
     assert not Counter(expected) - Counter(found)
+
+
+def test_the_compiled_module_gives_the_tokens_of_the_definition(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    chance = random.Random(1)
+    odd = (*_PARTS, "a\u3000b", "\x1f", "\x85", "(word),", "it's", "Q.E.D.", "C++", "f#8", "\ud800")
+    texts = ["".join(chance.choices(odd, k=12)) for _ in range(500)]
+    langs = (None, "en", "vi", "zh")
+    compiled = [index_tokens(text, lang) for text in texts for lang in langs]
+    monkeypatch.setattr(segment, "native", None)
+    assert compiled == [index_tokens(text, lang) for text in texts for lang in langs]
