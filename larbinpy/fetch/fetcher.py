@@ -97,6 +97,8 @@ class Fetcher:
         self._raw: dict[pycurl.Curl, RawExchange] = {}
         self._descriptors: dict[pycurl.Curl, int] = {}
         self._ended: list[tuple[pycurl.Curl, int, str]] = []
+        # Handles whose requests are known, and whose replies libcurl has yet to keep silent about.
+        self._known: list[pycurl.Curl] = []
         # Pages whose requests could not be made; the next step returns them.
         self._unmade: list[Page] = []
         self._free: list[pycurl.Curl] = []
@@ -182,7 +184,8 @@ class Fetcher:
             self._raw[curl] = RawExchange(curl, transfer, taker, cookies)
         self._listen(curl, transfer)
         if self._settings.keep_requests:
-            curl.setopt(pycurl.DEBUGFUNCTION, transfer.debug)
+            curl.setopt(pycurl.VERBOSE, 1)
+            curl.setopt(pycurl.DEBUGFUNCTION, partial(self._told, curl, transfer))
         if not self._busy:
             self._now = now
             self._sweep_at = now + _SWEEP
@@ -192,6 +195,8 @@ class Fetcher:
     def step(self, now: float) -> list[Page]:
         """Process all that is due by `now`; return the pages that ended since the last step."""
         self._run_timer(now)
+        if self._known:
+            self._hush()
         self._brake.release(now, now - self._now)
         self._now = now
         pages, self._unmade = self._unmade, []
@@ -210,6 +215,7 @@ class Fetcher:
         """Abort all transfers; `step` does not return them."""
         self._unmade.clear()
         self._ended.clear()
+        self._known.clear()
         for curl in list(self._busy):
             self._return(curl)
 
@@ -258,6 +264,17 @@ class Fetcher:
 
     def _on_timer(self, milliseconds: int, *_rest: object) -> None:
         self._timer_ms = milliseconds
+
+    def _told(self, curl: pycurl.Curl, transfer: Transfer, kind: int, data: bytes) -> None:
+        """Take libcurl's debug output, up to the head of the request if that is the only one."""
+        transfer.debug(kind, data)
+        if kind == pycurl.INFOTYPE_HEADER_OUT and not options.may_ask_again(data, transfer.request):
+            self._known.append(curl)
+
+    def _hush(self) -> None:
+        """End the debug output of requests that are known: it has the replies, piece by piece."""
+        while self._known:
+            self._known.pop().setopt(pycurl.VERBOSE, 0)
 
     def _on_ready(self, fd: int, events: int) -> None:
         mask = pycurl.CSELECT_IN if events & READ else 0

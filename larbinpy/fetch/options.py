@@ -342,7 +342,6 @@ def common(settings: FetchSettings) -> list[tuple[int, object]]:
         # and search the cache whenever a connection ends.
         (pycurl.DNS_CACHE_TIMEOUT, 0),
         *([(pycurl.COOKIEFILE, "")] if settings.use_cookies else []),
-        *([(pycurl.VERBOSE, 1)] if settings.keep_requests else []),
     ]
 
 
@@ -397,6 +396,12 @@ def _login(options: RequestOptions) -> list[tuple[int, object]]:
         (pycurl.HTTPAUTH, _AUTH[options.auth]),
         (pycurl.USERPWD, (options.login or ":").encode()),
     ]
+
+
+def may_ask_again(head: bytes, request: Request) -> bool:
+    """Whether a handle may send another head after this one: through a tunnel, or to log in."""
+    options = request.options
+    return bool(options.login or options.auth) or head.startswith(b"CONNECT ")
 
 
 def _proxy(options: RequestOptions) -> list[tuple[int, object]]:

@@ -5,6 +5,7 @@ import json
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from _pytest.mark import ParameterSet
 
 from larbinpy.fetch.fetcher import printable_detail
 from larbinpy.fetch.options import FetchSettings, Refusal, Request, RequestOptions
+from larbinpy.fetch.transfer import Transfer
 from larbinpy.page import Outcome, Page
 from larbinpy.url import Url, canonical
 from tests.support.ports import free_port
@@ -92,6 +94,32 @@ def test_requests_are_kept_where_that_is_wanted(make_loop: MakeLoop) -> None:
         [page] = loop.finish()
         assert page.request == (server.requests[0] if kept else b"")
         assert page.head.startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+def test_of_kept_requests_the_replies_are_not_told(
+    make_loop: MakeLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They would be copied piece by piece; the next request of the handle is told again."""
+    kinds: set[int] = set()
+    debug = Transfer.debug
+
+    def noted(transfer: Transfer, kind: int, data: bytes) -> None:
+        kinds.add(kind)
+        debug(transfer, kind, data)
+
+    monkeypatch.setattr(Transfer, "debug", noted)
+    loop = make_loop(handles=1, keep_requests=True)
+    for path in ("/a", "/b"):
+        gate: list[bool] = []
+        server = loop.serve(once(Until(partial(bool, gate)), reply(b"page")))
+        kinds.clear()
+        loop.start(server.url(path))
+        while pycurl.INFOTYPE_HEADER_OUT not in kinds:
+            loop.turn()
+        gate.append(True)
+        [page] = loop.finish()
+        assert (page.body, page.request) == (b"page", server.requests[0])
+        assert not kinds & {pycurl.INFOTYPE_HEADER_IN, pycurl.INFOTYPE_DATA_IN}
 
 
 def test_no_sender_no_from(make_loop: MakeLoop) -> None:
