@@ -64,6 +64,8 @@ COUNT = 64
 # are new at any time.
 _LIFE = 64.0
 
+_NO_PORT = f"{COUNT} UDP ports for questions to name servers are not free (ip_local_port_range)"
+
 # Size of the sockets' buffers: replies wait there while a page is parsed. The kernel may reduce it.
 _BUFFER = 1 << 20
 
@@ -108,7 +110,11 @@ class Ports:
         udp = socket.socket(family, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
         udp.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER)
         udp.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)
-        udp.bind(("", 0))
+        try:
+            udp.bind(("", 0))
+        except OSError as error:
+            udp.close()
+            raise OSError(error.errno, _NO_PORT) from None
         self._sockets[udp.fileno()] = udp
         self._poller.register(udp.fileno(), READ, self._readable)
         return udp.fileno()

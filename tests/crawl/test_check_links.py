@@ -328,7 +328,8 @@ def test_parts_of_pages_elsewhere_are_looked_for(world: World) -> None:
             yield FAR.get(asked.path, missing())
             return
         if asked.path == "/2":
-            yield Until(lambda: bool(methods(web, "/late", "far.test")))
+            # The reply to /late was read, since its site has one connection.
+            yield Until(lambda: bool(methods(web, "/members", "far.test")))
         links = {"/": ["/2", *named], "/2": ["/late#there", "/late#nowhere"]}.get(asked.path)
         if links is None:
             yield missing()

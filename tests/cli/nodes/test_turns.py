@@ -298,7 +298,6 @@ def test_redis_is_started_again_after_a_wait_that_grows(turns: Turns) -> None:
         redis.status = None
 
     redis.start = start
-    command._redis_restarts.started(NOW)
     command._keep_redis(NOW)
     now, waits = NOW, []
     for _ in range(4):
