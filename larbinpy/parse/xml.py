@@ -51,6 +51,8 @@ _PORTION = 1024
 #: Most ampersands that `mended` replaces; no honest feed has more.
 _MAX_AMPERSANDS = 100_000
 _AMPERSAND = re.compile(rb"&(?:amp;|(?!#?\w{1,30};))")
+_CDATA, _CDATA_END = b"<![CDATA[", b"]]>"
+_MARKS = re.compile(rb"(<!\[CDATA\[|\]\]>)")
 _DECLARED = re.compile(rb"<\?xml\s[^>]{0,200}?encoding\s*=\s*[\"']([A-Za-z0-9._:-]{1,40})[\"']")
 _WIDE = ("utf-16", "ucs-", "iso-10646-ucs", "utf-32")
 
@@ -105,11 +107,26 @@ def local_name(element: Any) -> str:
 def mended(text: bytes) -> bytes:
     """Return `text` with "&amp;" replaced by "&#38;", which libxml2 reads even after an error.
 
-    A bare "&", frequent in hand-made feeds, is replaced, too. UTF-16 is not changed.
+    A bare "&", frequent in hand-made feeds, is replaced, too. CDATA and UTF-16 are not changed.
     """
-    if b"&" not in text or b"\0" in text[:_PORTION]:
-        return text
-    return _AMPERSAND.sub(b"&#38;", text, count=_MAX_AMPERSANDS)
+    return _mended(text, in_cdata=False)[0]
+
+
+def _mended(text: bytes, *, in_cdata: bool) -> tuple[bytes, bool]:
+    """`text`, mended, and whether its end is in CDATA; `in_cdata`: so is its beginning."""
+    if b"\0" in text[:_PORTION]:
+        return text, False
+    if not in_cdata and _CDATA not in text:
+        return _AMPERSAND.sub(b"&#38;", text, count=_MAX_AMPERSANDS), False
+    pieces, left = [], _MAX_AMPERSANDS
+    for piece in _MARKS.split(text):
+        if piece in (_CDATA, _CDATA_END):
+            in_cdata = piece == _CDATA
+        elif not in_cdata and left > 0:
+            piece, number = _AMPERSAND.subn(b"&#38;", piece, count=left)
+            left -= number
+        pieces.append(piece)
+    return b"".join(pieces), in_cdata
 
 
 def read_tree(body: bytes, encoding: str | None, out: Collector) -> bool:
@@ -232,8 +249,8 @@ _MAX_MEMBERS = 1000
 _BARREN_START = 1024 * 1024
 _BARREN_SHARE = 2 * 1024
 
-#: An entity at the end of a chunk, which may be incomplete.
-_CUT_ENTITY = re.compile(rb"&[#\w]{0,31}\Z")
+#: An entity, or a mark of CDATA, at the end of a chunk, which may be incomplete.
+_CUT = re.compile(rb"(?:&[#\w]{0,31}|<!?\[?C?D?A?T?A?|\]{1,2})\Z")
 
 
 def chunked(body: bytes) -> Iterator[bytes]:
@@ -355,7 +372,7 @@ def list_elements(
     has_ended = False
     taken = 0
     try:
-        for chunk in _mended(chunks):
+        for chunk in _mended_chunks(chunks):
             parser.feed(chunk)
             for event, element in parser.read_events():
                 if event == "end":
@@ -398,14 +415,15 @@ def blocks_of_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
     yield rest
 
 
-def _mended(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield `chunks`, each `mended`, and none cut within an entity."""
-    rest = b""
+def _mended_chunks(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield `chunks`, each mended, and none cut within an entity or a mark of CDATA."""
+    rest, in_cdata = b"", False
     for chunk in chunks:
         whole = rest + chunk
-        cut = _CUT_ENTITY.search(whole, max(0, len(whole) - 40))
+        cut = _CUT.search(whole, max(0, len(whole) - 40))
         end = len(whole) if cut is None else cut.start()
-        yield mended(whole[:end])
+        text, in_cdata = _mended(whole[:end], in_cdata=in_cdata)
+        yield text
         rest = whole[end:]
     if rest:
         yield rest

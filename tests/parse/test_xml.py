@@ -329,6 +329,22 @@ def test_ampersands_are_mended_across_chunks() -> None:
     assert found(short) == [("?a&b&c&copy=1", "PAGE")]
 
 
+def test_an_ampersand_in_cdata_is_one() -> None:
+    cdata = b"<x><![CDATA[a&b&amp;c]]>&<![CDATA[&"
+    assert mended(cdata) == b"<x><![CDATA[a&b&amp;c]]>&#38;<![CDATA[&"
+    link = "<item><link><![CDATA[ http://h.example/?a&copy=1 ]]></link></item>"
+    assert found(f"<rss><channel>{link}</channel></rss>") == [("?a&copy=1", "PAGE")]
+
+
+def test_cdata_is_known_across_chunks() -> None:
+    first, second = "http://h.example/?a&b", "http://h.example/?c&amp;d"
+    marked = f"<loc><![CDATA[{first}]]></loc></url><url><loc>{second}"
+    for shift in range(len(marked)):
+        filler = "x" * (65536 - len("<urlset><!----><url>") - shift)
+        body = f"<urlset><!--{filler}--><url>{marked}</loc></url></urlset>"
+        assert found(body) == [("?a&b", "PAGE"), ("?c&d", "PAGE")], shift
+
+
 def test_a_transformation_includes_others() -> None:
     body = (
         '<xsl:transform xmlns:xsl="http://www.w3.org/1999/XSL/Transform"><xsl:include href="i"/>'
