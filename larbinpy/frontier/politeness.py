@@ -4,6 +4,7 @@ Beside it, what else site blocks may decide: the settings of a site, the hours i
 and how much may be fetched from it.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import inf
@@ -124,14 +125,19 @@ class Pace:
         return min(self.delay if asked is None else asked, self._waits.most)
 
 
+#: Some servers send fractions, a unit, or a list, as of two lines.
+_SECONDS = re.compile(
+    r"(\d{1,12})\d*(\.\d{1,12})?\s*(?:s|sec|seconds?)?(?:,.*)?", re.ASCII | re.IGNORECASE
+).fullmatch
+
+
 def retry_after(value: str | None, wall: float) -> float | None:
     """Seconds that a Retry-After header asks for at the Unix time `wall`; None if there is none."""
     if value is None:
         return None
-    value = value.strip()
-    if value.isascii() and value.isdigit():
-        return float(value[:12])
-    moment = _http_date(value)
+    if seconds := _SECONDS(value.strip()):
+        return float(seconds[1] + (seconds[2] or ""))
+    moment = _http_date(value.strip())
     return None if moment is None else max(0.0, moment - wall)
 
 
