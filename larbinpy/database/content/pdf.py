@@ -59,7 +59,7 @@ def read_pdf(body: bytes, latest: str) -> Content:
         document.close()
     out.text = lines("\n".join(map(_joined, pages)), LONGEST_TEXT)
     title = line(about.get("Title", ""), LONGEST_TITLE)
-    if not title or _UNTITLED.match(title):
+    if _UNTITLED.match(title):
         first = (each for page in pages for each in page.splitlines() if _WORD.search(each))
         title = line(next(first, ""), LONGEST_TITLE)
     out.title = title

@@ -495,3 +495,12 @@ def test_programs_keep_their_lines_and_indentation() -> None:
     )
     end = "Some prose:\ndef spam(eggs):\n    if eggs:\n    return 1\nQuoted\ntext.\ncell b"
     assert found.main.endswith(end)
+
+
+def test_a_program_is_freed_of_the_numbers_of_its_lines_but_of_no_others() -> None:
+    table = "<table><tr><td>{}<td><pre>{}</pre></table>"
+    numbered = read(f"<main>{STORY}{table.format('1 2', 'a = 1<br>b = 2')}</main>")
+    assert numbered.main.endswith("\na = 1\nb = 2")
+    assert "1 2" not in numbered.main
+    digits = read(f"<main>{STORY}{table.format('', '10 20<br>30')}</main>")
+    assert digits.main.endswith("\n10 20\n30")

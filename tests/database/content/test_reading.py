@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from larbinpy.database.content import Outlink, read
+from larbinpy.database.content import Outlink, read, reading
 from larbinpy.parse import read as links_of
 from tests.support.contents import AT, URL, content, page, pdf
 
@@ -65,6 +65,17 @@ def test_rss_is_read(kind: str) -> None:
     ]
     assert (found.modified, found.lang) == ("2026-09-21T08:00:00Z", "en")
     assert "boom" not in found.text
+
+
+def test_a_feed_is_read_to_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = RSS.encode()
+    monkeypatch.setattr(reading, "_MOST_READ", len(body))
+    whole = content(RSS, "application/rss+xml")
+    assert (whole.trouble, len(whole.headings)) == ("", 2)
+    bound = body.index(b"<item><title><![CDATA[")
+    monkeypatch.setattr(reading, "_MOST_READ", bound)
+    cut = content(RSS, "application/rss+xml")
+    assert (cut.trouble, cut.headings) == (f"feed cut at {bound} bytes", ["First thing"])
 
 
 def test_atom_is_read() -> None:

@@ -51,6 +51,9 @@ URL = "http://www.example.test/a/page"
         (Titles(URL), ""),
         (Titles(URL, "Example", headings=["Example"]), "Example"),
         (Titles(URL, headings=["Only"]), "Only"),
+        # What has no word names nothing.
+        (Titles(URL, "One thing - !"), "One thing"),
+        (Titles(URL, "One thing", headings=["..."]), "One thing"),
     ],
 )
 def test_the_title_is_chosen(titles: Titles, expected: str) -> None:
