@@ -202,3 +202,36 @@ def test_pages_in_flight_count_before_others_draw_ahead() -> None:
             node.step(2)
             node.fetch(10)
     assert slow.fetched + fast.fetched == 30
+
+
+@pytest.mark.parametrize(
+    ("drawn", "load", "wanted"),
+    [
+        # Transfers in flight and one page come first; without limit, what was fetched.
+        (None, (2, 3, 20, 1), 11),
+        (Drawn(50, 0, 0), (2, 3, 20, 1), 7),
+        # The limit was lowered, below this share and below what was fetched.
+        (Drawn(50, -1, 20), (2, 3, 20, 1), 7),
+        (Drawn(6, -1, 20), (2, 3, 20, 1), 6),
+        # Much is left: so much for each handle, once half of it is used up.
+        (Drawn(41, 1000, 2000), (2, 3, 20, 1), 77),
+        (Drawn(42, 1000, 2000), (2, 3, 20, 1), None),
+        # Little is left: half of an even part of it, and one page at least.
+        (Drawn(37, 120, 2000), (2, 3, 20, 1), 68),
+        (Drawn(38, 120, 2000), (2, 3, 20, 1), None),
+        (Drawn(37, 120, 2000), (2, 3, 20, 0), 68),
+        (Drawn(17, 120, 2000), (2, 3, 20, 3), 28),
+        (Drawn(18, 120, 2000), (2, 3, 20, 3), None),
+        (Drawn(7, 0, 2000), (2, 3, 20, 1), 8),
+        (Drawn(8, 0, 2000), (2, 3, 20, 1), None),
+    ],
+)
+def test_the_total_that_a_node_asks_for(
+    drawn: Drawn | None, load: tuple[int, int, int, int], wanted: int | None
+) -> None:
+    """`load`: pages, transfers that run and may run, and nodes; there were 5 pages before."""
+    share = PageShare(100)
+    share.before = 5
+    if drawn is not None:
+        share.drawn(drawn)
+    assert share.wanted(*load) == wanted

@@ -60,6 +60,7 @@ NO_PAGE = {"success": 0, "err40X": 2}
         # It was killed after it had written its report, and its state is that of before.
         ([node(STOPPED), node(FINISHED, status=-9)], 11),
         ([node(Ending.LIMIT_PAGE), node(Ending.LIMIT_PAGE)], 0),
+        ([node(Ending.LIMIT_TIME, outcomes=NO_PAGE)], 0),
         ([node(FINISHED, outcomes=NO_PAGE), node(Ending.UNKEPT)], 4),
         ([node(FINISHED), node(Ending.UNKEPT)], 0),
         ([node(FINISHED), node(Ending.DISK)], 3),
