@@ -295,7 +295,8 @@ class _Joint:
         if before is not None and not stripped[0].isascii() and _IS_WIDE.match(stripped[0]):
             gap = before.data[len(before.data.rstrip()) :] + text[: -len(text.lstrip())]
             gap += "".join(each.data for each in between)
-            if "\n" in gap and _block_of(before) == _block_of(node):
+            block = _block_of(node)
+            if "\n" in gap and block is not None and _block_of(before) == block:
                 self._joined += [(before, False), (node, True), *((each, True) for each in between)]
         self.waits = node if _IS_WIDE.match(stripped[-1]) else None
         self._between = []

@@ -3,7 +3,7 @@
 import pytest
 import turbohtml
 
-from larbinpy.database.content.hidden import declarations, font_size
+from larbinpy.database.content.hidden import declarations, font_size, selectors
 from larbinpy.database.content.main_text import split
 
 HIDDEN_STYLES = [
@@ -339,3 +339,16 @@ def test_a_page_that_is_empty_without_scripts_has_the_text_for_readers_without()
     assert words(f"<div id=app></div><noscript>{short}</noscript>").strip() == ""
     seen = "<p>" + "A page that shows something. " * 20 + "</p>"
     assert "A thread" not in words(f"{seen}<noscript>{post}</noscript>")
+
+
+@pytest.mark.parametrize(
+    ("text", "each"),
+    [
+        ("a, .b", ["a", ".b"]),
+        ("a:is(.b, .c), d", ["a:is(.b, .c)", "d"]),
+        ("[title='b, c'] d,e", ["[title='b, c'] d", "e"]),
+        ("a:not(:is(b,c)),d:hover,", ["a:not(:is(b,c))"]),
+    ],
+)
+def test_a_list_of_selectors_is_parted_at_its_own_commas(text: str, each: list[str]) -> None:
+    assert [found for found, _, _ in selectors(text)] == each

@@ -54,3 +54,14 @@ CHINESE = "\u7f51\u7edc\u722c\u866b\u7684\u8bbe\u8ba1\u4e0e\u5b9e\u73b0" * 3
 )
 def test_the_language_is_found(text: str, declared: list[str | None], expected: str) -> None:
     assert language(text, declared) == expected
+
+
+@pytest.mark.parametrize(
+    ("long", "short"),
+    [
+        *(("afr", "af"), ("bul", "bg"), ("eng", "en"), ("hin", "hi"), ("jpn", "ja"), ("lit", "lt")),
+        *(("nob", "no"), ("rus", "ru"), ("swe", "sv"), ("ukr", "uk"), ("zul", "zu")),
+    ],
+)
+def test_a_language_is_known_by_its_long_name_too(long: str, short: str) -> None:
+    assert language("", [long]) == short

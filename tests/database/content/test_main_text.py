@@ -48,6 +48,12 @@ def test_boilerplate_is_the_rest(markup: str, page: str) -> None:
     assert "Paragraph" not in found.rest
 
 
+@pytest.mark.parametrize("around", ["<nav>{}</nav>", "<aside>{}</aside>", "<form>{}</form>"])
+def test_what_is_said_to_be_the_main_text_stays_wherever_it_is(around: str) -> None:
+    for tag in ("<main>{}</main>", "<div role=main>{}</div>"):
+        assert "Paragraph one" in read(around.format(tag.format(STORY)) + f"<p>{MENU}").main
+
+
 SHELL = """<title>{0} | Harbour News</title><body><header><a href=/>Harbour News</a></header>
 <nav><ul><li><a href=/town>Town</a><li><a href=/sea>Sea</a></ul></nav>
 <div id=cookie-banner>We use cookies. <button>Agree</button></div>
@@ -364,6 +370,7 @@ def test_lines_of_chinese_are_joined_across_elements() -> None:
     broken = "\u7db2\u8def<b>\u722c\n</b>\u87f2<i>\u6280</i>\n<i>\u8853</i> \u5eab"
     found = read(f"<p>{broken}</p><p>\u4e00\n<b>a</b></p>")
     assert found.main == "\u7db2\u8def\u722c\u87f2\u6280\u8853 \u5eab\n\u4e00 a"
+    assert read("<pre><i>\u4e00\n</i><i>\u4e8c</i></pre>").main == "\u4e00\n\u4e8c"
 
 
 def test_a_formula_is_there_once() -> None:

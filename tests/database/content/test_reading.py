@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from larbinpy.database.content import Outlink, read, reading
+from larbinpy.database.content import Outlink, read
 from larbinpy.parse import read as links_of
 from tests.support.contents import AT, URL, content, page, pdf
 
@@ -67,15 +67,19 @@ def test_rss_is_read(kind: str) -> None:
     assert "boom" not in found.text
 
 
-def test_a_feed_is_read_to_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    body = RSS.encode()
-    monkeypatch.setattr(reading, "_MOST_READ", len(body))
-    whole = content(RSS, "application/rss+xml")
-    assert (whole.trouble, len(whole.headings)) == ("", 2)
-    bound = body.index(b"<item><title><![CDATA[")
-    monkeypatch.setattr(reading, "_MOST_READ", bound)
-    cut = content(RSS, "application/rss+xml")
-    assert (cut.trouble, cut.headings) == (f"feed cut at {bound} bytes", ["First thing"])
+@pytest.mark.parametrize(
+    ("size", "trouble", "headings"),
+    [
+        (4 << 20, "", 2),
+        ((4 << 20) + 1, "feed cut at 4194304 bytes", 2),
+        (5 << 20, "feed cut at 4194304 bytes", 1),
+    ],
+)
+def test_a_feed_is_read_to_its_bound(size: int, trouble: str, headings: int) -> None:
+    before, item, after = RSS.partition("<item><title><![CDATA[")
+    filling = "x" * (size - len(RSS) - len("<!---->"))
+    found = content(f"{before}<!--{filling}-->{item}{after}", "application/rss+xml")
+    assert (found.trouble, len(found.headings)) == (trouble, headings)
 
 
 def test_atom_is_read() -> None:

@@ -30,10 +30,14 @@ URL = "http://www.example.test/a/page"
         # The name of the host, which is the page's, too.
         (Titles("http://xtra.test/p", "Xtra | My Site", headings=["Xtra"]), "Xtra"),
         (Titles("http://a.test/", "Xtra | My Site", headings=["Xtra"]), "Xtra"),
-        # The beginning of its name.
+        # The beginning of its name, and its end.
         (
             Titles("http://www.xtrathings.test/p", "Xtra | A story", headings=["Hi", "Yo"]),
             "A story",
+        ),
+        (
+            Titles("http://www.thingsxtra.test/p", "A story - Xtra", headings=["Hi", "Yo"]),
+            "A story - Xtra",
         ),
         # The same letters: the heading lost a blank.
         (Titles(URL, "Full Stack Jobs", headings=["FullStack Jobs"]), "Full Stack Jobs"),
