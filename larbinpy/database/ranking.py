@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import combinations
 from typing import Any, NamedTuple, Protocol
 
@@ -524,7 +525,10 @@ class HitReader:
         ranked.matches = _these(kept)
 
     def _prefer(self, ranked: Ranked, query: Query, until: float) -> None:
-        """Raise the scores of pages by the share of the words that they have as typed."""
+        """Raise the scores of pages by the share of the words that they have as typed, and of those
+        that have them side by side."""
+        typed = [item.text for item in query.wanted if item.field is None]
+        phrase = [Item(" ".join(typed), ())] if len(typed) > 1 else []
         # A word that is its own stem in all languages is not looked for.
         items = [
             item
@@ -532,11 +536,11 @@ class HitReader:
             if any(len(each.forms) > 1 and not each.parts for each in item.each)
         ]
         first = ranked.pages[:_REORDERED]
-        if not items or len(first) < 2 or self._clock() >= until:
+        if not (items or phrase) or len(first) < 2 or self._clock() >= until:
             return
         texts = self._texts(page for page, _ in first)
         scores = {
-            page: score * (1 + sum(texts[page].tells(item) for item in items) / len(items))
+            page: score * (1 + texts[page].share(items) + texts[page].share(phrase))
             for page, score in first
             if page in texts
         }
@@ -647,6 +651,10 @@ class _Words:
         return self._known[word]
 
 
+#: The words of a query are looked for in one text after the other.
+_unpacked = lru_cache(1)(unpacked_text)
+
+
 class _Texts(NamedTuple):
     """The texts of a page in which words are looked for as they were typed."""
 
@@ -662,9 +670,13 @@ class _Texts(NamedTuple):
         if any(says(self.title or "", each.text) for each in item.each):
             return True
         with suppress(ValueError):
-            text = unpacked_text(self.text, self.text_size)
+            text = _unpacked(self.text, self.text_size)
             return any(says(text, each.text) for each in item.each)
         return False
+
+    def share(self, items: Sequence[Item]) -> float:
+        """The share of `items` whose words its title or main text has."""
+        return sum(map(self.tells, items)) / len(items) if items else 0.0
 
     def has_compound(self, item: Item, words: _Words) -> bool:
         """Whether its title or main text has a compound of a word; the last column is its

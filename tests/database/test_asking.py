@@ -163,6 +163,17 @@ def test_a_part_of_a_compound_finds_it_behind_the_word_itself(compounds: Finder)
         assert all(hit.marks for hit in answer.hits if names)
 
 
+def test_pages_with_the_words_side_by_side_come_first(database: Database) -> None:
+    """Of equal ones the newer page would."""
+    texts = {"exact": "The New York Times is printed.", "apart": "New ideas in York at times."}
+    pages = [prepared(f"http://a.test/{name}", text, lang="en") for name, text in texts.items()]
+    fill(database.where, pages)
+    with closing(database.finder(clock)) as finder:
+        for typed in ("new york times", "York Times"):
+            answer, names = found(finder, typed)
+            assert (answer.hits[0].url, names) == ("http://a.test/exact", set(texts)), typed
+
+
 def test_that_a_word_is_only_a_part_of_others_is_said(compounds: Finder) -> None:
     assert found(compounds, "Haus")[0].notes == [f"no page has Haus: {PART_OF}"]
     assert found(compounds, "Versicherung")[0].notes == []
