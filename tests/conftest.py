@@ -19,8 +19,15 @@ import pytest
 from larbinpy.native import NO_SCAN
 from tests.support.dealing import dealt
 
-# No deadlines: on a busy machine the time of an example varies.
-hypothesis.settings.register_profile("larbinpy", deadline=None)
+# The same examples in each run, and none is too slow, as its time varies on a busy machine.
+# Others are tried with --hypothesis-profile=default.
+hypothesis.settings.register_profile(
+    "larbinpy",
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
 hypothesis.settings.load_profile("larbinpy")
 
 # A shell starts background jobs with SIGINT ignored, which the crawlers under test would inherit.

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+from time import process_time
 from typing import Any
 
 import pytest
@@ -372,8 +373,9 @@ def test_any_text_is_a_query(finder: Finder, parts: list[str], between: str) -> 
     ids=lambda text: text[:10],
 )
 def test_long_queries_are_answered_soon(finder: Finder, text: str) -> None:
-    found = finder.search(parse(text, finder.languages(), 1.8e9), Wish())
-    assert found.seconds < 1.0
+    began = process_time()
+    finder.search(parse(text, finder.languages(), 1.8e9), Wish())
+    assert process_time() - began < 1.0
 
 
 @pytest.mark.parametrize(

@@ -173,4 +173,4 @@ def test_hostile_pages_are_read_in_bounded_time(name: str) -> None:
     body, kind = hostile(name)
     start = process_time()
     check(body, kind)
-    assert process_time() - start < 5
+    assert process_time() - start < 10
