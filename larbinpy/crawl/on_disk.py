@@ -334,7 +334,9 @@ def check_folder(folder: Path, start: Start) -> None:
             "stateDir"
         )
     if start is Start.RESUME:
-        raise StateError(f"{folder}: {NOT_RESUMED}")
+        # One that has just begun has saved nothing yet.
+        with State(folder).at_rest():
+            raise StateError(f"{folder}: {NOT_RESUMED}")
 
 
 def locked(folder: Path, start: Start, closing: ExitStack) -> tuple[State, Start]:

@@ -146,6 +146,9 @@ def test_scratch_forgets_queues_and_log(assemble: Assembler) -> None:
 def test_a_folder_is_for_one_crawl(assemble: Assembler) -> None:
     assemble(seeds=SEEDS)
     with pytest.raises(StateError, match="in use by process"):
+        assemble(Start.SCRATCH, SEEDS)
+    # It has saved nothing yet.
+    with pytest.raises(StateError, match="a crawl is running there"):
         assemble(Start.RESUME)
 
 
