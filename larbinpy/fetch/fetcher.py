@@ -381,19 +381,24 @@ class Fetcher:
             self._weigh(page, known, transfer.earlier)
         if failed and page.outcome in _ADAPTED:
             by_two = curl.getinfo(pycurl.INFO_HTTP_VERSION) == pycurl.CURL_HTTP_VERSION_2_0
-            self._adapt(page, message, options.milder(code, message, by_two=by_two))
+            changes = options.milder(code, message, by_two=by_two)
+            if changes:
+                # Asked in another way, it may reply at once.
+                page.misread = not options.asks_for_calm(message)
+            elif unanswered and page.url.href.startswith("https:"):
+                changes = options.unanswered(code, request.options)
+            self._adapt(page, changes)
         if transfer.stood:
             page.first_byte_ms = max(page.first_byte_ms - round(transfer.stood * 1000), 0)
             page.misread = page.misread or (failed and page.outcome is not Outcome.SUCCESS)
         self._return(curl)
         return page
 
-    def _adapt(self, page: Page, message: str, changes: options.Changes) -> None:
+    def _adapt(self, page: Page, changes: options.Changes) -> None:
         """Ask a site in another way from now on, if there are `changes`."""
         if changes:
             known = self._manners.get(page.url.site, ())
             _put(self._manners, page.url.site, known + changes, self._settings.most_broken)
-            page.misread = not options.asks_for_calm(message)
 
     def _weigh(self, page: Page, code: int, earlier: Attempt | None) -> None:
         """Take a body that ends where it did before as the page; remember what may come again."""

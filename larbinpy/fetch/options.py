@@ -213,6 +213,8 @@ _BY_SOCKS = [
 _CHALLENGES = re.compile(r"(?:^|,)\s*([A-Za-z][\w-]*)(?=\s*(?:,|$)|\s+\w+\s*=)").findall
 #: Errors of HTTP/2: of a connection, and of one stream.
 _OF_TWO = frozenset({pycurl.E_HTTP2, 92})
+#: Errors of a connection that ends before any reply.
+_CUT_OFF = frozenset({pycurl.E_SEND_ERROR, pycurl.E_RECV_ERROR, pycurl.E_GOT_NOTHING})
 #: The words of a server that asks for fewer requests.
 _CALM = "ENHANCE_YOUR_CALM"
 
@@ -243,6 +245,15 @@ def milder(code: int, message: str, *, by_two: bool) -> Changes:
     if code in _OF_TWO or (by_two and code not in LENIENCY):
         return (("http_version", "1.1"),)
     return ()
+
+
+def unanswered(code: int, given: RequestOptions) -> Changes:
+    """What to change after an error of TLS before any reply to a request with the options `given`.
+
+    Servers that know HTTP/2 for some of their pages only, or not quite, end the connection.
+    """
+    is_by_two = given.http_version == "2" and code in _CUT_OFF
+    return (("http_version", "1.1"),) if is_by_two else ()
 
 
 def asks_for_calm(message: str) -> bool:

@@ -282,6 +282,18 @@ def test_a_site_whose_http_2_fails_is_asked_by_http_1(
     assert [request[:6] for request in server.requests[-2:]] == [b"GET / ", b"GET /2"]
 
 
+def test_a_connection_of_http_2_that_is_reset_is_the_last_of_its_site(
+    loop: Loop, two: ssl.SSLContext
+) -> None:
+    loop.options = replace(loop.options, insecure_tls=True)
+    server = loop.serve([Act.REQUEST, SETTINGS, Act.RESET], once(reply(b"whole")), tls=two)
+    first = loop.fetch(server.url())
+    # It counts as a failure: the next request is in its turn.
+    assert (first.outcome, first.misread) == (Outcome.EARLY_STOP, False)
+    assert loop.fetch(server.url()).body == b"whole"
+    assert server.requests[-1].startswith(b"GET / HTTP/1.1")
+
+
 def test_a_page_in_small_pieces_is_no_flood(loop: Loop) -> None:
     server = loop.serve(once(Drip(OK + b"\r\n" + b"word " * 20_000, 20)))
     loop.start(server.url())
