@@ -159,7 +159,7 @@ def test_much_goes_through_small_buffers(engine: RedisServer, connect: Connect) 
     one = connect(engine.port)
     one.begin("one.1")
     one.take(0, "", 0, "one.1")
-    blocks = {number: bytes([number]) * 1_000_000 for number in range(40)}
+    blocks = {number: bytes([number]) * 1_000_000 for number in range(16)}
     assert one.commit(0, "one.1", 1, commit_of(blocks=blocks)) is Answered.DONE
     found: list[tuple[int, bytes, bytes]] = []
     cursor: str | None = one.load(0, "").cursor
