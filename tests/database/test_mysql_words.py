@@ -228,6 +228,7 @@ def test_the_words_of_a_form(form: Form, columns: tuple[str, ...], words: list[l
         ("the sea", "the the sea", False, 1),
         ("a b c", "a b a b c", False, 1),
         ("a b c", "a b", False, 0),
+        ("a b c", "a x c", False, 0),
         ("a b", "b a", False, 0),
         ("", "a", False, 0),
     ],
@@ -731,6 +732,15 @@ def test_damage_that_the_server_sees_is_named() -> None:
     found = list(care.trouble(lambda what, number, of: done.append((number, of))))
     assert found == ["page: page is odd", "ft: ft is odd"]
     assert done == [(number, len(TABLES) + 1) for number in range(len(TABLES) + 1)]
+
+
+def test_all_tables_are_made_anew_and_the_index() -> None:
+    made: list[str] = []
+    care = ServerCare(server_like(rows=made.append))
+    care.tidy(lambda what, number, of: made.append(f"{number}/{of}"))
+    names = [*TABLES, "ft"]
+    assert made[::2] == [f"{number}/{len(names)}" for number in range(len(names))]
+    assert made[1::2] == [f"OPTIMIZE TABLE {name}" for name in names]
 
 
 def test_a_page_that_is_cut_says_so_beside_its_other_troubles() -> None:

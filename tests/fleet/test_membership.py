@@ -300,6 +300,14 @@ def test_a_node_that_was_away_begins_anew_once_it_may_open_requests(fleet: Fleet
     node.board.cut(fleet.now + 60.0, lambda: None)
     fleet.go(59.0)
     assert node.fetcher.busy == 0
+    # Nothing of the old session goes on while its seeds are still passed on.
+    stepped: list[float] = []
+    node.member.node.step = lambda now: stepped.append(now)  # type: ignore[method-assign]
+    node.member.steering.pass_on = lambda: False  # type: ignore[method-assign]
+    node.member._must_restart = lambda now: True  # type: ignore[method-assign]
+    fleet.go(1.0)
+    assert stepped == []
+    node.member.steering.pass_on = lambda: True  # type: ignore[method-assign]
     with pytest.raises(Restart, match="this node was away from Redis"):
         fleet.go(3.0)
 
