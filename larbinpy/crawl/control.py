@@ -30,11 +30,9 @@ from larbinpy.crawl.requests import Logins, SiteConfigs
 from larbinpy.errors import Ending, what_failed
 from larbinpy.fetch.fetcher import Fetcher
 from larbinpy.frontier.frontier import Frontier
-from larbinpy.loop.clock import Clock
-from larbinpy.loop.steps import SLICE, Slice
+from larbinpy.loop.clock import SLICE, Clock, Slice
 from larbinpy.observe.explain import explain
-from larbinpy.observe.log_search import StoppedLog
-from larbinpy.observe.report.log import first_time
+from larbinpy.observe.report.log import StoppedLog, first_time
 from larbinpy.observe.snapshot import Snapshots, Totals
 from larbinpy.page import SEED_AGAIN, Outcome, timestamp
 from larbinpy.storage.state import SavedValue, State

@@ -13,8 +13,7 @@ from larbinpy.crawl.engine import Engine
 from larbinpy.crawl.mode import Mode
 from larbinpy.errors import Ending, what_failed
 from larbinpy.loop.child import environment
-from larbinpy.loop.clock import Clock
-from larbinpy.loop.steps import Slice
+from larbinpy.loop.clock import Clock, Slice
 from larbinpy.output.plug import Feeder, LeftOut, Refresher
 
 

@@ -11,7 +11,7 @@ from larbinpy.crawl.requests import SiteConfigs, Types
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.lifecycle import Judgement
 from larbinpy.frontier.soft404.probes import Probes, is_home
-from larbinpy.loop.steps import Slice
+from larbinpy.loop.clock import Slice
 from larbinpy.output.links import LinkNotes
 from larbinpy.output.plug import Outputs
 from larbinpy.page import (

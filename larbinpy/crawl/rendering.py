@@ -21,7 +21,7 @@ from larbinpy.fetch.options import Request
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.rules import Rules
 from larbinpy.frontier.site import NamedSite
-from larbinpy.loop.steps import run_to_end
+from larbinpy.loop.clock import run_to_end
 from larbinpy.page import Outcome, Page
 from larbinpy.parse import Kind, Link, Parsed, is_filled_by_script, read_in_steps
 from larbinpy.render.parts import POSTS, RequestDesk

@@ -21,8 +21,7 @@ from http import HTTPStatus
 from itertools import islice, pairwise
 from urllib.parse import parse_qsl, unquote_plus
 
-from larbinpy.login.exchange import next_of
-from larbinpy.login.spec import Login
+from larbinpy.login.spec import Login, next_of
 from larbinpy.page import Page
 from larbinpy.parse import meta_refresh, sniff
 from larbinpy.parse.body import is_html

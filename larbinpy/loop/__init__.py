@@ -1,2 +1,3 @@
-"""The poll loop's own parts: poller, clocks, signals, long work in steps, slices of a turn,
-and child processes."""
+"""The poll loop's own parts: poller, clocks with long work in steps and slices of a turn, signals,
+and child processes.
+"""

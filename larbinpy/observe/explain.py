@@ -19,7 +19,7 @@ from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.rules import Headers
 from larbinpy.frontier.scope import ELSEWHERE, Candidate
 from larbinpy.frontier.site import NamedSite, State
-from larbinpy.observe.log_search import Line, LogSearch, SearchedLog, search_rotated
+from larbinpy.observe.report.log import Line, LogSearch, SearchedLog, search_rotated
 from larbinpy.page import (
     ENDS_SESSION,
     SEED_AGAIN,

@@ -22,9 +22,8 @@ from larbinpy.database.revisit.plan import ScheduleSettings
 from larbinpy.database.revisit.round import DueAsk, DuePage, Visits
 from larbinpy.errors import UserError
 from larbinpy.loop.child import Piped, command
-from larbinpy.loop.clock import Clock
+from larbinpy.loop.clock import Backoff, Clock
 from larbinpy.loop.poller import Poller
-from larbinpy.loop.steps import Backoff
 from larbinpy.output.plug import SEEDS, LeftOut, Refresher
 from larbinpy.page import Outcome, Page
 from larbinpy.parse import is_sitemap

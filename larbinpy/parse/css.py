@@ -8,7 +8,7 @@ each character a bounded number of times.
 import re
 from collections.abc import Callable, Iterator
 
-from larbinpy.loop.steps import Replacement, Steps, replaced, replacements
+from larbinpy.loop.clock import Replacement, Steps, replaced, replacements
 
 # All loops are possessive, so nothing is tried twice.
 _DOUBLE = r'"([^"\\\n\r\f]*+(?:\\(?:\r\n|.)[^"\\\n\r\f]*+)*+)(?:"|\\?\Z)'

@@ -23,7 +23,7 @@ from html import unescape
 from itertools import chain
 from types import MappingProxyType
 
-from larbinpy.loop.steps import Steps, replaced
+from larbinpy.loop.clock import Steps, replaced
 from larbinpy.parse.css import css_urls
 from larbinpy.parse.link import Collector, Kind
 

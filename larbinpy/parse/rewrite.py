@@ -25,7 +25,7 @@ from html import escape, unescape
 
 import turbohtml
 
-from larbinpy.loop.steps import Replacement, Steps, joined, run_to_end
+from larbinpy.loop.clock import Replacement, Steps, joined, run_to_end
 from larbinpy.page import Page
 from larbinpy.parse import charset, grammars
 from larbinpy.parse.body import Form, form_of, header_text, type_of

@@ -7,7 +7,6 @@ Only a crawl with `render` loads these modules.
     pipe        its debugging protocol: commands, replies and events
     tab         leads a page from its bytes to its document
     document    the scripts that do so within the page
-    parts       what each request of a page gets
-    answers     replies that pages share while they are fresh
+    parts       what each request of a page gets; replies that pages share while they are fresh
     turns       when parts are asked for, by the sites and addresses of the frontier
 """

@@ -18,8 +18,8 @@ from pathlib import Path
 from larbinpy.config import ConfigError
 from larbinpy.context import Context
 from larbinpy.loop.child import Piped, environment
+from larbinpy.loop.clock import Backoff
 from larbinpy.loop.poller import Poller
-from larbinpy.loop.steps import Backoff
 from larbinpy.render.pipe import DevTools, Happened, PipeError
 
 #: Names of browsers that speak the protocol, and Debian's package of the first.

@@ -9,7 +9,7 @@ import pytest
 
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.observe.explain import explain
-from larbinpy.observe.log_search import _PIECE
+from larbinpy.observe.report.log import _PIECE
 from larbinpy.output.log import CrawlLog
 from larbinpy.page import Fate, Outcome, Page, soft_404
 from larbinpy.storage.sizes import StoreSizes

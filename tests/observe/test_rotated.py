@@ -5,7 +5,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
-from larbinpy.observe.log_search import search_rotated
+from larbinpy.observe.report.log import search_rotated
 from larbinpy.output.log import line
 from larbinpy.page import Fate, Outcome, Page
 from larbinpy.url import Url

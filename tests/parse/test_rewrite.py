@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.loop.steps import run_to_end
+from larbinpy.loop.clock import run_to_end
 from larbinpy.page import Outcome, Page
 from larbinpy.parse import Form, css_urls, form_of, read, rewrite, rewriting, srcset
 from larbinpy.parse.css import replace_css_urls

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from larbinpy.page import Outcome, Page
-from larbinpy.render.answers import Answers, answer_of, freshness, fulfilment
+from larbinpy.render.parts import Answers, answer_of, freshness, fulfilment
 from larbinpy.url import Url
 
 DATE = ("date", "Tue, 15 Nov 1994 08:00:00 GMT")

@@ -21,8 +21,8 @@ from typing import IO, Any, NamedTuple
 from larbinpy._version import __version__
 from larbinpy.errors import USAGE, Ending
 from larbinpy.loop.child import environment
+from larbinpy.loop.clock import Backoff
 from larbinpy.loop.poller import READ, Poller
-from larbinpy.loop.steps import Backoff
 from larbinpy.output.log import build_report
 from larbinpy.page import Outcome
 

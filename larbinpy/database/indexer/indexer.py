@@ -20,8 +20,7 @@ from larbinpy.database.preparation import Gone, Visit
 from larbinpy.database.revisit.round import DueAsk, DuePage
 from larbinpy.database.writer import Writer
 from larbinpy.errors import DamagedError, what_failed
-from larbinpy.loop.clock import Clock
-from larbinpy.loop.steps import Backoff
+from larbinpy.loop.clock import Backoff, Clock
 from larbinpy.storage import spool
 from larbinpy.storage.spool import Position, RecordPlace, SpoolMark
 
