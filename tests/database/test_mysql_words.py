@@ -16,6 +16,7 @@ from larbinpy.database.mysql.index import (
     ServerIndex,
     ServerIndexing,
     Term,
+    _has_beginning,
     beginning,
     columns_in,
     encoded,
@@ -280,6 +281,13 @@ def test_the_terms_of_a_condition() -> None:
 )
 def test_the_terms_by_which_a_page_is_found(condition: Any, words: list[str]) -> None:
     assert [term.form.tokens[0] for term, _ in found(condition, PAGE)] == words
+
+
+def test_a_condition_has_a_beginning_if_any_of_its_forms_is_one() -> None:
+    mixed = Item("sea", (Form(("sea",)), Form(("seas",), True)), None)
+    for condition in (mixed, AnyOf((word("end"), mixed)), Within(("title",), mixed)):
+        assert _has_beginning(condition)
+    assert not _has_beginning(AllOf((word("sea"), word("end"))))
 
 
 def test_the_score_is_bm25() -> None:
