@@ -49,9 +49,8 @@ from larbinpy.fetch.cookies import SavedCookies
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.soft404.probes import Probes, SavedProbes
 from larbinpy.observe.snapshot import Snapshots, Totals, unanswered
-from larbinpy.output import Output
 from larbinpy.output.modes import open_outputs
-from larbinpy.output.plug import NO_REFRESH, Feeder
+from larbinpy.output.plug import NO_REFRESH, Feeder, Output
 from larbinpy.storage.files import Reserve
 from larbinpy.storage.state import SavedValue, Start, State, StateError
 from larbinpy.url import Url

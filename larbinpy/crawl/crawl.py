@@ -20,8 +20,8 @@ from larbinpy.crawl.own_plug import guarded, named_plug
 from larbinpy.crawl.parts import Display
 from larbinpy.errors import FULL, Ending, disk_error, passes, what_failed
 from larbinpy.loop.signals import Signals
-from larbinpy.output import Output
 from larbinpy.output.items import Item, Items
+from larbinpy.output.plug import Output
 from larbinpy.page import SCRIPTED, UNKEPT, Outcome, cure, in_words, left_out_in_words, reason
 from larbinpy.stats import Stats
 from larbinpy.storage.state import Start, State

@@ -27,7 +27,7 @@ from larbinpy.frontier.sequencer import Sequencer
 from larbinpy.frontier.soft404.probes import Probes
 from larbinpy.frontier.traps import Traps
 from larbinpy.loop.clock import Clock
-from larbinpy.output import Output
+from larbinpy.output.plug import Output
 from larbinpy.storage.queues import Store
 from larbinpy.storage.seen import Seen
 from larbinpy.storage.site_counts import SiteCounts

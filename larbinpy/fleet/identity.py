@@ -21,8 +21,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
-from larbinpy.config import LIVE, Config, ConfigError, change
-from larbinpy.config.config import SETTINGS
+from larbinpy.config import LIVE, SETTINGS, Config, ConfigError, change
 from larbinpy.config.grammar import read
 from larbinpy.config.kinds import Setting
 from larbinpy.fleet.board import FoundCrawl
