@@ -110,7 +110,7 @@ def login(
     not, or if that is not certain.
     """
     # Here, since only this command needs libcurl.
-    from larbinpy.crawl.single import try_login
+    from larbinpy.crawl.login_trial import try_login
 
     with plain_errors():
         config = load_config(config_file, settings, allow_private)

@@ -16,6 +16,6 @@ control       commands to a running crawl, the values that they change, and its 
 ending        when and why a crawl ends
 resumed       what a resumed crawl queues again, and its cookies
 revisiting    pages that are due, from the database to the frontier
-single        one URL alone, for `larbinpy fetch`; one login, for `larbinpy login`
+single        one URL alone, for `larbinpy fetch`; login_trial: one login, for `larbinpy login`
 fleet/        a crawl as a node of a fleet
 """
