@@ -72,6 +72,9 @@ _ARE_PARTS = "these have longer words that it is a part of"
 _TELLING = 6
 #: Hits that are put in a new order by the words that they have as typed.
 _REORDERED = 30
+#: How much words side by side count, where 1 is all words as typed. With more, pages are found
+#: less well by the texts of links to them.
+_SIDE_BY_SIDE = 0.5
 
 #: Page ids with their scores, the best first.
 Scored = list[tuple[int, float]]
@@ -540,16 +543,16 @@ class HitReader:
             return
         texts = self._texts(page for page, _ in first)
         scores = {
-            page: score * (1 + texts[page].share(items) + texts[page].share(phrase))
+            page: score * (1 + texts[page].share(items) + _SIDE_BY_SIDE * texts[page].share(phrase))
             for page, score in first
             if page in texts
         }
         ranked.pages[:_REORDERED] = sort(dict(first) | scores)
 
     def _texts(
-        self, pages: Iterable[int], columns: str = "NULL, NULL, text, text_size"
+        self, pages: Iterable[int], columns: str = "NULL, anchors, text, text_size"
     ) -> dict[int, "_Texts"]:
-        """The titles and main texts of pages, or all their texts."""
+        """The titles, main texts and texts of links of pages, or all their texts."""
         where, arguments = one_of("page.id", pages)
         rows = self._rows(
             f"SELECT page.id, title, {columns} FROM page"
@@ -666,8 +669,9 @@ class _Texts(NamedTuple):
     more: Sequence[Any]
 
     def tells(self, item: Item) -> bool:
-        """Whether its title or main text has the words of `item`."""
-        if any(says(self.title or "", each.text) for each in item.each):
+        """Whether its title, its main text or a text of a link to it has the words of `item`."""
+        above = "\n".join(filter(None, (self.title, self.others[1])))
+        if any(says(above, each.text) for each in item.each):
             return True
         with suppress(ValueError):
             text = _unpacked(self.text, self.text_size)
@@ -675,7 +679,7 @@ class _Texts(NamedTuple):
         return False
 
     def share(self, items: Sequence[Item]) -> float:
-        """The share of `items` whose words its title or main text has."""
+        """The share of `items` whose words one of these texts has."""
         return sum(map(self.tells, items)) / len(items) if items else 0.0
 
     def has_compound(self, item: Item, words: _Words) -> bool:
