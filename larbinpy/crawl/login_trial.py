@@ -13,10 +13,11 @@ from larbinpy.crawl.sessions import SiteSessions
 from larbinpy.crawl.single import fetch, wait_until
 from larbinpy.fetch.cookies import HTTP_ONLY
 from larbinpy.frontier.lifecycle import Judgement
+from larbinpy.login.exchange import next_of
 from larbinpy.login.file import examine, explained, read
 from larbinpy.login.judge import Judge, Standing, has_html
 from larbinpy.login.methods.form import password_form, user_form
-from larbinpy.login.spec import Login, MethodTrait, next_of
+from larbinpy.login.spec import Login, MethodTrait
 from larbinpy.loop.clock import clock, wall
 from larbinpy.page import Page, cure, reason, timestamp
 from larbinpy.url import Aim, Purpose, Url, fault, masked_typed, site_of, typed

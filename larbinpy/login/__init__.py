@@ -1,6 +1,7 @@
 """Logins: pages that a site shows only to whom it knows.
 
-spec      a login as loginFile has it; secrets; the requests of a login and their replies
+spec      a login as loginFile has it; secrets
+exchange  the requests of a login and their replies
 file      reads loginFile
 methods/  the methods, each a generator of requests
 session   when to log in, and what to fetch again

@@ -21,7 +21,8 @@ from http import HTTPStatus
 from itertools import islice, pairwise
 from urllib.parse import parse_qsl, unquote_plus
 
-from larbinpy.login.spec import Login, next_of
+from larbinpy.login.exchange import next_of
+from larbinpy.login.spec import Login
 from larbinpy.page import Page
 from larbinpy.parse import meta_refresh, sniff
 from larbinpy.parse.body import is_html

@@ -8,6 +8,7 @@ from enum import Enum, auto
 from http import HTTPStatus
 from typing import Any
 
+from larbinpy.login.exchange import Grant, LoginFailed, asked, next_of
 from larbinpy.login.judge import (
     Judge,
     RecentCounts,
@@ -19,7 +20,7 @@ from larbinpy.login.judge import (
 )
 from larbinpy.login.methods import request_headers, steps_of
 from larbinpy.login.methods.hook import UserLogin
-from larbinpy.login.spec import Grant, Login, LoginFailed, MethodTrait, asked, next_of
+from larbinpy.login.spec import Login, MethodTrait
 from larbinpy.page import Page
 from larbinpy.url import Ask, Url, hash64, site_of
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from larbinpy.login.exchange import LoginFailed
 from larbinpy.login.methods.form import (
     encoded,
     forms_of,
@@ -18,7 +19,7 @@ from larbinpy.login.methods.form import (
     user_form,
 )
 from larbinpy.login.session import Session, SessionState
-from larbinpy.login.spec import Login, LoginFailed, Method
+from larbinpy.login.spec import Login, Method
 from larbinpy.page import Page
 from larbinpy.url import Ask
 from tests.support.loginpages import HTML, exchange, redirect, reply, silence

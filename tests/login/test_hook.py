@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from larbinpy.login.exchange import Grant, LoginFailed
 from larbinpy.login.methods.hook import HookLogin, steps
-from larbinpy.login.spec import Grant, Login, LoginFailed, Method
+from larbinpy.login.spec import Login, Method
 from larbinpy.page import Page
 from larbinpy.url import Ask
 from tests.support.loginpages import exchange, reply, silence

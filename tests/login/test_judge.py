@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from larbinpy.login.exchange import next_of
 from larbinpy.login.judge import (
     Judge,
     LoginPages,
@@ -16,7 +17,7 @@ from larbinpy.login.judge import (
     marker,
     refresh_target,
 )
-from larbinpy.login.spec import Login, Method, next_of
+from larbinpy.login.spec import Login, Method
 from larbinpy.page import Page
 from tests.support.loginpages import redirect, reply, silence
 

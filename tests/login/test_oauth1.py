@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oauthlib.oauth1.rfc5849 import signature
 
+from larbinpy.login.exchange import Grant
 from larbinpy.login.methods import request_headers
 from larbinpy.login.methods.oauth import header, signable
-from larbinpy.login.spec import Grant, Login, Method
+from larbinpy.login.spec import Login, Method
 from larbinpy.url import resolve
 
 #: Section 1.2 of the RFC.

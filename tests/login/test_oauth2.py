@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from larbinpy.login.exchange import LoginFailed
 from larbinpy.login.methods.oauth import steps
 from larbinpy.login.session import Session, SessionState
-from larbinpy.login.spec import Login, LoginFailed, Method
+from larbinpy.login.spec import Login, Method
 from larbinpy.page import Page
 from larbinpy.url import Ask
 from tests.support.loginpages import exchange, reply, silence

@@ -1,6 +1,6 @@
 """Replies to the requests of logins, by values."""
 
-from larbinpy.login.spec import Grant, Steps
+from larbinpy.login.exchange import Grant, Steps
 from larbinpy.page import Outcome, Page, of_status
 from larbinpy.url import Ask, Url
 

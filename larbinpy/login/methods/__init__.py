@@ -9,8 +9,9 @@ The others have no requests of their own: libcurl sends user and password.
 
 from collections.abc import Mapping
 
+from larbinpy.login.exchange import Grant, Steps
 from larbinpy.login.methods import form, hook, oauth
-from larbinpy.login.spec import Grant, Login, Method, Steps
+from larbinpy.login.spec import Login, Method
 
 
 def steps_of(

@@ -13,8 +13,9 @@ from urllib.parse import quote_from_bytes
 
 from turbohtml import Document, Element
 
+from larbinpy.login.exchange import Grant, LoginFailed, Steps, follow
 from larbinpy.login.judge import has_html, refresh_target
-from larbinpy.login.spec import Grant, Login, LoginFailed, Steps, follow
+from larbinpy.login.spec import Login
 from larbinpy.page import Page
 from larbinpy.parse.charset import document, encoder, named
 from larbinpy.parse.html import base_url

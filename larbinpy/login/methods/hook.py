@@ -7,8 +7,9 @@ from dataclasses import replace
 from pathlib import PurePath
 from typing import Any, TypeAlias
 
+from larbinpy.login.exchange import Grant, LoginFailed, Steps, check_well
 from larbinpy.login.methods.form import urlencoded
-from larbinpy.login.spec import Grant, Login, LoginFailed, Steps, check_well
+from larbinpy.login.spec import Login
 from larbinpy.page import Page
 from larbinpy.url import Ask, has_control, resolve
 

@@ -11,7 +11,8 @@ from collections.abc import Generator, Mapping
 from typing import Any
 from urllib.parse import quote_plus
 
-from larbinpy.login.spec import Grant, Login, LoginFailed, Steps, asked
+from larbinpy.login.exchange import Grant, LoginFailed, Steps, asked
+from larbinpy.login.spec import Login
 from larbinpy.page import Page, asks_for_less
 from larbinpy.url import Ask, resolve
 

@@ -144,7 +144,7 @@ def test_a_page_to_check(crawl_of: CrawlOf) -> None:
 _PROGRAM = """
     import sys
     from larbinpy import Crawl, load
-    from larbinpy.login.spec import LoginFailed
+    from larbinpy.login.exchange import LoginFailed
 
     class Members:
         def user_login(self, login):

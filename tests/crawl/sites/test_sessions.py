@@ -14,7 +14,8 @@ from larbinpy.crawl.sessions import SiteSessions, with_login
 from larbinpy.fetch.cookies import Jar, Jars, LoginJars, NoJar
 from larbinpy.fetch.options import RequestOptions
 from larbinpy.frontier.lifecycle import Judgement
-from larbinpy.login.spec import Grant, Login, Method
+from larbinpy.login.exchange import Grant
+from larbinpy.login.spec import Login, Method
 from larbinpy.page import ENDS_SESSION, Outcome, Page, of_status
 from larbinpy.url import Ask, Url
 
