@@ -36,9 +36,9 @@ def test_two_nodes_render_each_page_once_and_wait(fleet: Fleet) -> None:
     nodes = [fleet.node(name, *(web.url("/", host) for host in hosts)) for name in "ab"]
     fleet.until(lambda: all(node.ended for node in nodes), 150)
     assert [node.process.wait() for node in nodes] == [0, 0], [node.err for node in nodes]
-    found = {name: fleet.pages(name) for name in "ab"}
-    assert all(found.values())
-    pages = [url for url in found["a"] + found["b"] if not url.endswith("/home")]
+    # Chance gives each node its hosts; one may have none of so few.
+    assert {node["name"] for node in fleet.status()["nodes"]} == {"a", "b"}
+    pages = [url for url in fleet.pages("a", "b") if not url.endswith("/home")]
     assert sorted(pages) == sorted(web.url(path, host) for host in hosts for path in PATHS)
     gaps = [after - before for each in times.values() for before, after in pairwise(each)]
     assert min(gaps) > _PART - 0.02
