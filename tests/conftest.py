@@ -70,7 +70,7 @@ def loopback_only() -> Iterator[None]:
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     """The name of a value within that of its test; None leaves it to pytest.
 
-    What is packed may differ from second to second, and the workers must have the same names.
+    Packed bytes may differ from second to second, and the workers must have the same names.
     """
     return argname if isinstance(val, bytes) and not val.isascii() else None
 

@@ -248,7 +248,7 @@ def milder(code: int, message: str, *, by_two: bool) -> Changes:
 
 
 def unanswered(code: int, given: RequestOptions) -> Changes:
-    """What to change after an error of TLS before any reply to a request with the options `given`.
+    """Return the changes after an error of TLS before any reply; `given` were the options.
 
     Servers that know HTTP/2 for some of their pages only, or not quite, end the connection.
     """

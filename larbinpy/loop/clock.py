@@ -44,7 +44,7 @@ Replacement = tuple[int, int, str]
 def replacements(
     spans: Iterable[tuple[int, int]], new: Callable[[int, int], str | None]
 ) -> Steps[list[Replacement]]:
-    """What replaces the `spans` of a text: `new(start, end)`; None leaves a span as it is.
+    """Return what replaces the `spans` of a text: `new(start, end)`; None leaves a span as it is.
 
     `spans` are in order and do not overlap.
     """

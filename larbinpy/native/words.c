@@ -87,7 +87,7 @@ static bool add(Words *words, const char *word, size_t size)
     return ask(words, word, size, pair, hash);
 }
 
-/* What bytes.split takes for a blank. */
+/* The blanks of bytes.split. */
 static bool is_blank(char c)
 {
     return c == ' ' || (c >= '\t' && c <= '\r');

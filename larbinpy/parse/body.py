@@ -218,7 +218,7 @@ def _members(holder: dict[str, object], name: str) -> list[dict[str, object]]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-#: What a JSON Feed has in its `version`, and the members of it and of its items that are links.
+#: A JSON Feed has this in its `version`. Then the members of it and of its items that are links.
 _JSON_FEED = "jsonfeed.org"
 _FEED_LINKS = {
     **dict.fromkeys(("url", "external_url", "home_page_url", "next_url"), Kind.PAGE),

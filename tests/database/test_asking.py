@@ -164,7 +164,7 @@ def test_a_part_of_a_compound_finds_it_behind_the_word_itself(compounds: Finder)
 
 
 def test_pages_with_the_words_side_by_side_come_first(database: Database) -> None:
-    """Of equal ones the newer page would."""
+    """The newer page would come first of equal ones."""
     texts = {"exact": "The New York Times is printed.", "apart": "New ideas in York at times."}
     pages = [prepared(f"http://a.test/{name}", text, lang="en") for name, text in texts.items()]
     fill(database.where, pages)

@@ -114,8 +114,6 @@ def test_robots_txt_is_obeyed(world: MakeWorld, more: Any) -> None:
         # It ends before its end: half a rule does not count.
         gzip.compress(SHUT + b"Disallow: /private\n", compresslevel=0)[:-16],
     ],
-    # The bytes hold the time.
-    ids=["once", "twice", "long", "cut"],
 )
 def test_a_robots_txt_may_be_a_gzip_file_without_a_label(world: MakeWorld, packed: Any) -> None:
     here = world(PAGE, CLOSED, replies={ROBOTS: {"body": packed}})

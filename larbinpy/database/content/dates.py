@@ -243,7 +243,7 @@ _NINETIES = 90
 #: Characters behind the word for a date, and those of it and them.
 _SAID_WITHIN = 40
 _SAID_BEFORE = 70
-#: What all dates that `iso` knows have.
+#: Each date that `iso` knows has one of these.
 _NUMBER = re.compile(r"\d(?:\d{3}|\d?[./-]\d\d?[./-]\d\d)|\u5e74")
 #: Attributes with a date beside `data-date` and its like, and elements that are about one.
 _FOR_MACHINES = frozenset(("datetime", "content", "title"))

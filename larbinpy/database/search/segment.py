@@ -973,8 +973,10 @@ _JOINTS = ("s", "n", "e", "es", "en", "er")
 
 
 def beside(token: str, stem: str) -> list[str]:
-    """What stands beside `stem` in a compound, with and without the letters that join them; empty
-    if `token` is none that begins or ends with it."""
+    """Return the rest of a compound beside `stem`, with and without the letters that join them.
+
+    Empty if `token` is no compound that begins or ends with it.
+    """
     left = len(token) - len(stem)
     if len(token) < _COMPOUND or len(stem) < _PART or left < _PART - 1:
         return []
@@ -1022,7 +1024,7 @@ def _spellings(text: str) -> list[str]:
     inner = [*within(alike(text))]
     found += [each.word for each in inner if each[:2] == (0, len(text))]
     if text.isalpha() and len(inner) > 1:
-        # What programs call checkToolCall is check_tool_call elsewhere.
+        # Some programs write checkToolCall, others check_tool_call.
         found.append(" ".join(each.word for each in inner))
     if version := _VERSION.match(text):
         found.append(version[2] if version[1] else f"v{text}")

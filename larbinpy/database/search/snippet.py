@@ -71,7 +71,7 @@ def _stands(words: str, text: str) -> bool:
 
 
 def rests(text: str, item: Item, lang: str | None) -> Iterator[list[str]]:
-    """What is beside the word of `item` in each compound of it that a page's `text` has."""
+    """Yield the rest of each compound with the word of `item` that a page's `text` has."""
     words = vocabulary(lang)
     stem = words[item.text]
     for word in set(words_of(_lower(text))):

@@ -55,7 +55,7 @@ URL = "http://www.example.test/a/page"
         (Titles(URL), ""),
         (Titles(URL, "Example", headings=["Example"]), "Example"),
         (Titles(URL, headings=["Only"]), "Only"),
-        # What has no word names nothing.
+        # A text without a word names nothing.
         (Titles(URL, "One thing - !"), "One thing"),
         (Titles(URL, "One thing", headings=["..."]), "One thing"),
     ],

@@ -40,7 +40,7 @@ def test_a_start_page_is_called_by_its_title_or_its_url(tmp_path: Path) -> None:
 
 
 def facts(root: Path) -> list[tuple[str]]:
-    """What another process sees of the catalog's note, which is what a kill leaves."""
+    """The catalog's note as another process sees it: a kill leaves that."""
     with closing(sqlite3.connect(root / NAME)) as other:
         return other.execute("SELECT value FROM fact WHERE name = 'front page'").fetchall()
 

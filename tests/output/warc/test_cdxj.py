@@ -152,6 +152,6 @@ def test_a_step_takes_no_longer_than_a_turn_may(tmp_path: Path, folder: int) -> 
                 return found
             found = max(found, time.process_time() - began)
 
-    # Of several tries, as what else runs here makes some steps longer.
+    # Several tries, since other work on this machine makes some steps longer.
     assert any(longest() < 0.05 for _ in range(3))
     assert (tmp_path / "index").stat().st_size == len(journal)
